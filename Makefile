@@ -1,0 +1,44 @@
+# Every target works on a fresh machine with Python >= 3.11, Go >= 1.26 and the package registries.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+
+.PHONY: help venv demo test test-quick lint format types layers proto proto-check lock bench fuzz soak docs clean
+
+help: ## Show this list
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sort | sed -E 's/:[^#]*## /\t/' | expand -t 16
+
+venv: $(VENV)/.ready ## Make the virtual environment with the pinned packages
+
+$(VENV)/.ready: requirements.lock pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --require-hashes -r requirements.lock
+	$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
+	touch $@
+
+demo: venv ## Play a canary rollout under real load on an embedded API and gateway (DEMO="--transport grpc --fast")
+	$(BIN)/rollouts-gwapi-plugin demo $(DEMO)
+
+lint: venv ## Format check, ruff, mypy, import contracts, generated stubs
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: venv ## Format and apply safe fixes
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+test: lint ## Everything: lint, unit and property tests, Go interop, and a demo run
+	$(BIN)/pytest
+
+lock: ## Pin the newest versions of all packages in requirements.lock
+	$(BIN)/uv pip compile --quiet pyproject.toml --group dev --generate-hashes --no-emit-index-url --no-header \
+		--no-annotate --python-version 3.11 --universal --upgrade -o requirements.lock
+
+clean: ## Remove what the other targets made
+	rm -rf $(VENV) dist build out .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,91 @@
+"""The one error tree.
+
+::
+
+    PluginError
+    ├── WireError                what the host sent can't be read; the connection ends
+    │   ├── HandshakeError       the environment or the handshake line is not go-plugin's
+    │   ├── YamuxError
+    │   ├── GobError
+    │   └── RpcError
+    ├── ConfigError              the Rollout or the plugin's configuration in it
+    ├── RouteError               a route has not the shape, or not the room, for what is asked
+    ├── LedgerError              the record can't be read, or can't hold what is asked
+    └── KubeError                the API server, or the way to it
+        ├── Conflict             409: somebody else wrote in between
+        ├── NotFound             404: no such object, or no such kind
+        ├── Forbidden            401 and 403
+        ├── Invalid              400 and 422: the API refused the object
+        └── Unavailable          no answer, 429, 5xx, or no time left
+
+A message says what was tried, on which object, what was found and what to do. Foreign errors become ours at one border
+(`kube.client` for HTTP, the codecs for bytes), with the cause kept.
+"""
+
+
+class PluginError(Exception):
+    """Root of all errors that this program reports; its text is what the host shows to the user."""
+
+
+class WireError(PluginError):
+    """Bytes from the host that can't be read."""
+
+
+class HandshakeError(WireError):
+    """The go-plugin handshake (environment, line, TLS) can't be made."""
+
+
+class YamuxError(WireError):
+    """The yamux session is broken; `code` is what a go-away frame tells the peer."""
+
+    def __init__(self, message: str, *, code: int = 1) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class GobError(WireError):
+    """A gob stream is broken, or over a limit."""
+
+
+class RpcError(WireError):
+    """A net/rpc connection is broken."""
+
+
+class ConfigError(PluginError):
+    """The Rollout, or the plugin's configuration in it, can't be used as it is."""
+
+
+class RouteError(PluginError):
+    """A route has not the shape, or not the room, for what is asked."""
+
+
+class LedgerError(PluginError):
+    """The record of managed routes can't be read, or can't hold what is asked."""
+
+
+class KubeError(PluginError):
+    """The API server refused or could not be reached; `status` is the HTTP status, 0 where there was no answer."""
+
+    def __init__(self, message: str, *, status: int = 0) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class Conflict(KubeError):  # noqa: N818 - the API's own word, as in http.HTTPStatus
+    """409: the object is not at the version that was read, or exists already."""
+
+
+class NotFound(KubeError):  # noqa: N818 - as Conflict
+    """404: no such object, or the API server does not serve the kind."""
+
+
+class Forbidden(KubeError):  # noqa: N818 - as Conflict
+    """401 or 403: the message names verb, resource, group, namespace and the rule to add."""
+
+
+class Invalid(KubeError):  # noqa: N818 - as Conflict
+    """400 or 422: the API server refused the object."""
+
+
+class Unavailable(KubeError):  # noqa: N818 - as Conflict
+    """No answer in time, connection refused, 429 or 5xx after the bounded retries."""

@@ -1,0 +1,1 @@
+"""Values that the packages hand to each other: frozen, no IO."""

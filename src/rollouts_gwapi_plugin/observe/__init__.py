@@ -1,0 +1,1 @@
+"""What the plugin tells about itself: Events and metrics."""

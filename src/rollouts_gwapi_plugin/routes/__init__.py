@@ -1,0 +1,1 @@
+"""The reconcilers: route in, route out; pure."""

@@ -1,0 +1,1 @@
+"""The two ways in which the host can talk to the service."""

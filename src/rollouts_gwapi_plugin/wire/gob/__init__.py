@@ -1,0 +1,1 @@
+"""encoding/gob: what Go sends for a value."""

@@ -1,0 +1,1 @@
+"""go-plugin: the handshake and the broker of streams."""

@@ -1,0 +1,1 @@
+"""net/rpc: calls and replies as gob values on a stream."""

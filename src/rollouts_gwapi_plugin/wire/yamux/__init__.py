@@ -1,0 +1,1 @@
+"""yamux: many streams over one connection."""
