@@ -23,7 +23,21 @@ $(VENV)/.ready: requirements.lock pyproject.toml
 demo: venv ## Play a canary rollout under real load on an embedded API and gateway (DEMO="--transport grpc --fast")
 	$(BIN)/rollouts-gwapi-plugin demo $(DEMO)
 
-lint: venv ## Format check, ruff, mypy, import contracts, generated stubs
+# The stubs' import path is the virtual path of the .proto files, so the files need no rewriting.
+STUBS := rollouts_gwapi_plugin/transport/grpc/_generated
+PROTOS := rollouts_gwapi_plugin/v1/traffic_router.proto plugin/grpc_controller.proto plugin/grpc_stdio.proto \
+	plugin/grpc_broker.proto
+PROTOC = $(BIN)/python -m grpc_tools.protoc -I$(STUBS)=proto $(addprefix $(STUBS)/,$(PROTOS))
+
+proto: venv ## Make the gRPC stubs from proto/
+	$(PROTOC) --python_out=src --pyi_out=src --grpc_python_out=src
+
+proto-check: venv ## Check that the committed stubs are what proto/ gives
+	rm -rf build/proto && mkdir -p build/proto
+	$(PROTOC) --python_out=build/proto --pyi_out=build/proto --grpc_python_out=build/proto
+	diff -r --exclude=__init__.py --exclude=__pycache__ build/proto/$(STUBS) src/$(STUBS)
+
+lint: venv proto-check ## Format check, ruff, mypy, import contracts, generated stubs
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy

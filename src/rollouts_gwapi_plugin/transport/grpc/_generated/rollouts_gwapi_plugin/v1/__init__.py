@@ -1,0 +1,1 @@
+"""Made by `make proto`; do not edit."""
