@@ -6,6 +6,7 @@
     ├── WireError                what the host sent can't be read; the connection ends
     │   ├── HandshakeError       the environment or the handshake line is not go-plugin's
     │   ├── YamuxError
+    │   │   └── StreamClosedError  one stream can't be sent on; the session lives on
     │   ├── GobError
     │   └── RpcError
     ├── ConfigError              the Rollout or the plugin's configuration in it
@@ -13,7 +14,9 @@
     ├── LedgerError              the record can't be read, or can't hold what is asked
     └── KubeError                the API server, or the way to it
         ├── Conflict             409: somebody else wrote in between
-        ├── NotFound             404: no such object, or no such kind
+        │   └── AlreadyExists    409 on a create
+        ├── NotFound             404: no such object
+        │   └── KindNotFound     404: the API server does not serve the kind at that version
         ├── Forbidden            401 and 403
         ├── Invalid              400 and 422: the API refused the object
         └── Unavailable          no answer, 429, 5xx, or no time left
@@ -41,6 +44,10 @@ class YamuxError(WireError):
     def __init__(self, message: str, *, code: int = 1) -> None:
         super().__init__(message)
         self.code = code
+
+
+class StreamClosedError(YamuxError):
+    """Something was to be sent on a stream that is finished, reset or unknown; the session lives on."""
 
 
 class GobError(WireError):
@@ -72,11 +79,26 @@ class KubeError(PluginError):
 
 
 class Conflict(KubeError):  # noqa: N818 - the API's own word, as in http.HTTPStatus
-    """409: the object is not at the version that was read, or exists already."""
+    """409: the object is not at the version that was read, or exists already.
+
+    `answer_lost`: an earlier try of the same write got no answer, so the write in between may be this one itself.
+    """
+
+    def __init__(self, message: str, *, status: int = 409, answer_lost: bool = False) -> None:
+        super().__init__(message, status=status)
+        self.answer_lost = answer_lost
+
+
+class AlreadyExists(Conflict):
+    """409 on a create: an object of that name is there."""
 
 
 class NotFound(KubeError):  # noqa: N818 - as Conflict
-    """404: no such object, or the API server does not serve the kind."""
+    """404: no such object, or (KindNotFound) no such kind."""
+
+
+class KindNotFound(NotFound):
+    """404: the API server does not serve the kind, or not at that version."""
 
 
 class Forbidden(KubeError):  # noqa: N818 - as Conflict
