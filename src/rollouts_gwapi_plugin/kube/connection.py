@@ -1,0 +1,158 @@
+"""One HTTP exchange with the API server: bytes out, an `Answer` or `Lost` back. All of urllib3 is behind this module.
+
+Keeps connections open between calls, from any number of threads. Never repeats, never follows a redirect, never waits
+longer than it was told. What went wrong on the way is a `Lost`, which says whether asking again can help.
+"""
+
+import ssl
+from urllib.parse import unquote, urlsplit
+
+import urllib3
+from urllib3 import exceptions
+from urllib3.util import make_headers
+
+from rollouts_gwapi_plugin.errors import ConfigError
+from rollouts_gwapi_plugin.kube.answers import Answer, one_line
+from rollouts_gwapi_plugin.kube.auth import ClusterConfig, trusting
+from rollouts_gwapi_plugin.kube.deadline import Deadline
+from rollouts_gwapi_plugin.log import get_logger
+
+# The host calls from ten workers, verification polls beside them; more connections than this are made, not kept.
+KEPT_CONNECTIONS = 16
+# An API server in the same network accepts in milliseconds; three seconds leave room for one lost SYN.
+CONNECT_TIMEOUT = 3.0
+# An object is 1.5 MiB at most (etcd), a list of routes a few MiB, the OpenAPI document of a group 1-2 MiB.
+MAX_RESPONSE_BYTES = 32 * 1024 * 1024
+_CHUNK = 256 * 1024
+
+log = get_logger()
+
+
+class Lost(Exception):  # noqa: N818 - not an error of ours: the caller decides what it means
+    """No whole answer came; `again` says whether a second try can end otherwise."""
+
+    def __init__(self, reason: str, *, again: bool = True) -> None:
+        super().__init__(reason)
+        self.again = again
+
+
+class Connections:
+    """The kept-open connections to one API server."""
+
+    def __init__(self, config: ClusterConfig) -> None:
+        self._config = config
+        self._server = config.server.rstrip("/")
+        self._manager = _manager(config)
+
+    def exchange(
+        self, method: str, target: str, *, headers: dict[str, str], body: bytes | None, deadline: Deadline
+    ) -> Answer:
+        """Send one request and return the answer.
+
+        Raises:
+            Lost: No answer, half of one, one that is too long, or no connection.
+        """
+        seconds = max(0.001, deadline.remaining())
+        timeout = urllib3.Timeout(connect=min(CONNECT_TIMEOUT, seconds), read=seconds)
+        try:
+            response = self._manager.request(
+                method,
+                f"{self._server}{target}",
+                headers=headers,
+                body=body,
+                timeout=timeout,
+                retries=False,
+                redirect=False,
+                preload_content=False,
+            )
+            try:
+                content = _read(response, deadline)
+            except BaseException:
+                response.close()
+                raise
+        except exceptions.HTTPError as error:
+            raise self._lost(error, deadline) from error
+        return Answer(response.status, {key.lower(): value for key, value in response.headers.items()}, content)
+
+    def forget(self) -> None:
+        """Close the kept connections: the next request makes its own, with the credentials of then."""
+        self._manager.clear()
+
+    def _lost(self, error: exceptions.HTTPError, deadline: Deadline) -> Lost:
+        where = f"API server {self._server} ({self._config.source})"
+        if isinstance(error, exceptions.ReadTimeoutError):
+            return Lost(f"no answer from {where} in {deadline.limit:g} s")
+        if isinstance(error, exceptions.ConnectTimeoutError) and not isinstance(error, exceptions.NewConnectionError):
+            return Lost(f"no connection to {where} in {min(CONNECT_TIMEOUT, deadline.limit):g} s")
+        certificate = _certificate_problem(error)
+        if certificate:
+            return Lost(f"the certificate of {where} is not trusted: {certificate}", again=False)
+        return Lost(f"{where} can't be reached: {_reason(error)}")
+
+
+def _manager(config: ClusterConfig) -> urllib3.PoolManager:
+    context = None
+    if config.server.startswith("https:"):
+        context = config.ssl_context or trusting(None, named_by="the system")
+        if context.verify_mode == ssl.CERT_NONE:
+            log.warning("the API server's certificate is not checked", asked_by=config.source)
+            urllib3.disable_warnings(exceptions.InsecureRequestWarning)
+    options: dict[str, object] = {
+        "num_pools": 2,
+        "maxsize": KEPT_CONNECTIONS,
+        "block": False,
+        "ssl_context": context,
+        "server_hostname": config.tls_server_name or None,
+    }
+    if not config.proxy_url:
+        return urllib3.PoolManager(**options)  # type: ignore[arg-type]  # a table of keyword arguments
+    return _proxy_manager(config, options)
+
+
+def _proxy_manager(config: ClusterConfig, options: dict[str, object]) -> urllib3.PoolManager:
+    parts = urlsplit(config.proxy_url)
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise ConfigError(f"the proxy-url of {config.source} is no http or https address (scheme {parts.scheme!r})")
+    headers = None
+    if parts.username:
+        headers = make_headers(proxy_basic_auth=f"{unquote(parts.username)}:{unquote(parts.password or '')}")
+    return urllib3.ProxyManager(config.proxy_url, proxy_headers=headers, **options)  # type: ignore[arg-type]  # as above
+
+
+def _read(response: urllib3.BaseHTTPResponse, deadline: Deadline) -> bytes:
+    """Read the body as it comes, within size and time."""
+    parts: list[bytes] = []
+    size = 0
+    while part := response.read1(_CHUNK, decode_content=False):
+        parts.append(part)
+        size += len(part)
+        if size > MAX_RESPONSE_BYTES:
+            raise exceptions.HTTPError(f"the answer is longer than {MAX_RESPONSE_BYTES} bytes")
+        if deadline.expired:
+            raise exceptions.ReadTimeoutError(response, None, "body")  # type: ignore[arg-type]  # only its type is read
+    return b"".join(parts)
+
+
+def _certificate_problem(error: BaseException) -> str:
+    """Return why a certificate was not trusted, empty where the error is another."""
+    seen: BaseException | None = error
+    while seen is not None:
+        if isinstance(seen, ssl.SSLCertVerificationError):
+            return one_line(seen.verify_message)
+        inner = next((argument for argument in seen.args if isinstance(argument, BaseException)), None)
+        seen = inner or seen.__cause__
+    return ""
+
+
+def _reason(error: BaseException) -> str:
+    """Return the innermost cause in the system's words: urllib3's own texts repeat address and object ids."""
+    seen = error
+    while True:
+        inner = (
+            next((argument for argument in seen.args if isinstance(argument, BaseException)), None) or seen.__cause__
+        )
+        if inner is None or inner is seen:
+            break
+        seen = inner
+    text = getattr(seen, "strerror", None) or str(seen) or type(seen).__name__
+    return one_line(str(text))

@@ -1,0 +1,258 @@
+"""A kubeconfig, read by the official package's loader: contexts, tokens, exec plugins, certificates, proxy (D27).
+
+Takes the paths (several, as KUBECONFIG allows) and a context; returns a `ClusterConfig`. What the loader leaves to us:
+its errors become ConfigErrors; an exec plugin's failure, which it only logs, becomes one, too; certificates and keys
+that it writes to files are loaded and the files removed at once; a credential that ends is loaded anew. An
+`auth-provider` user is refused: kubectl dropped most of them, and the loader asks an OIDC issuer without checking its
+certificate, which D26 forbids.
+"""
+
+import logging
+import ssl
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import getproxies
+
+import yaml
+from kubernetes.client import Configuration
+from kubernetes.client.rest import should_bypass_proxies
+from kubernetes.config import ConfigException
+from kubernetes.config.kube_config import ENV_KUBECONFIG_PATH_SEPARATOR, KubeConfigLoader, KubeConfigMerger
+
+from rollouts_gwapi_plugin.errors import ConfigError
+from rollouts_gwapi_plugin.kube.answers import one_line
+from rollouts_gwapi_plugin.kube.auth import ClusterConfig, trusting
+from rollouts_gwapi_plugin.kube.credentials import (
+    TOKEN_READ_INTERVAL,
+    Credentials,
+    Loaded,
+    NoCredentials,
+    ReloadedCredentials,
+)
+
+# An exec plugin may open a browser for a person to log in; a call that waits for one is lost anyway.
+LOAD_TIMEOUT = 120.0
+# Ask again this long before a credential ends: a request under way and a clock that differs need some of it.
+EXPIRY_MARGIN = 30.0
+_LOOPBACK = {"localhost", "127.0.0.1", "::1"}
+
+
+@dataclass(frozen=True)
+class _Source:
+    """A kubeconfig and the context asked for, with the text that names it in messages."""
+
+    paths: str
+    context: str | None
+    title: str
+
+    def wrong(self, problem: object) -> ConfigError:
+        return ConfigError(f"{self.title} can't be used: {one_line(str(problem))}")
+
+
+@dataclass(frozen=True)
+class _Selected:
+    """The parts of a kubeconfig that the context selects."""
+
+    merged: Any
+    context: str
+    namespace: str
+    user: dict[str, Any]
+
+
+def load_kubeconfig(paths: str, context: str | None, *, named_by: str = "") -> ClusterConfig:
+    """Return the way to the API server that a kubeconfig describes.
+
+    Args:
+        paths: One file, or several as in KUBECONFIG.
+        context: A context, or None for the current one.
+        named_by: Where the paths come from, for messages.
+
+    Raises:
+        ConfigError: A file is missing, unreadable or no kubeconfig; an unknown context; a missing certificate; an exec
+            plugin that fails.
+    """
+    by = f" (from {named_by})" if named_by else ""
+    source = _Source(paths, context, f"kubeconfig {paths}{by}")
+    selected = _select(source)
+    loaded, configuration, context_tls = _load(source, selected)
+    server = str(configuration.host or "")
+    if urlsplit(server).scheme not in {"http", "https"}:
+        raise source.wrong(f"the server {server!r} of context {selected.context!r} is no http or https address")
+    return ClusterConfig(
+        server=server,
+        credentials=_credentials(source, selected, loaded, context_tls),
+        ssl_context=context_tls,
+        tls_server_name=configuration.tls_server_name or "",
+        proxy_url=_proxy(configuration, selected),
+        namespace=selected.namespace,
+        source=f"{source.title}, context {selected.context}",
+    )
+
+
+def _select(source: _Source) -> _Selected:
+    """Read the files and pick the context."""
+    merged = _merge(source)
+    with _loader_errors(source):
+        names = [entry["name"] for entry in merged.value.get("contexts") or []]
+        context = source.context or merged.value.get("current-context") or ""
+        if not context:
+            raise source.wrong(f"it has no current-context; name one of: {', '.join(names) or 'none there'}")
+        if context not in names:
+            raise source.wrong(f"it has no context {context!r}, but: {', '.join(names) or 'none'}")
+        chosen = merged["contexts"].get_with_name(context).value["context"]
+        users = merged["users"] if merged.value.get("users") else None
+        user = users.get_with_name(chosen.get("user"), safe=True) if users and chosen.get("user") else None
+        if chosen.get("user") and user is None:
+            raise source.wrong(f"context {context!r} names the user {chosen['user']!r}, which it has not")
+        entry = (user.value.get("user") if user else None) or {}
+    if "auth-provider" in entry:
+        raise source.wrong(
+            f"user {chosen['user']!r} has an auth-provider; use an exec plugin instead (for OIDC: kubelogin)"
+        )
+    return _Selected(merged, context, chosen.get("namespace") or "default", entry)
+
+
+def _merge(source: _Source) -> Any:
+    paths = [Path(path).expanduser() for path in source.paths.split(ENV_KUBECONFIG_PATH_SEPARATOR) if path]
+    if not any(path.exists() for path in paths):
+        raise source.wrong("there is no such file")
+    with _loader_errors(source):
+        merged = KubeConfigMerger(source.paths).config  # type: ignore[no-untyped-call]  # ships no types
+        if merged is None or not isinstance(merged.value, dict):
+            raise source.wrong("it is empty")
+        return merged
+
+
+@contextmanager
+def _loader_errors(source: _Source) -> Iterator[None]:
+    """Turn what the loader raises for files that are not as it expects into a ConfigError."""
+    try:
+        yield
+    except ConfigException as error:
+        raise source.wrong(error) from error
+    except OSError as error:
+        raise source.wrong(f"{error.filename}: {error.strerror}") from error
+    except yaml.YAMLError as error:
+        # The text of a YAML error quotes the file, which may hold a token: only the place is told.
+        mark = getattr(error, "problem_mark", None)
+        place = f" at line {mark.line + 1}" if mark else ""
+        raise source.wrong(f"it is not YAML{place}") from error
+    except (TypeError, KeyError, AttributeError, ValueError) as error:
+        raise source.wrong(f"it has not the shape of a kubeconfig ({type(error).__name__})") from error
+
+
+def _load(
+    source: _Source, selected: _Selected, into: ssl.SSLContext | None = None
+) -> tuple[Loaded, Any, ssl.SSLContext | None]:
+    """Run the loader; return the credential, the loader's settings, and the TLS context with what it says."""
+    with tempfile.TemporaryDirectory(prefix="kubeconfig-") as folder, _loader_errors(source):
+        loader = KubeConfigLoader(  # type: ignore[no-untyped-call]  # ships no types
+            config_dict=selected.merged, active_context=selected.context, config_base_path=None, temp_file_path=folder
+        )
+        configuration = Configuration()
+        problems = _bounded(source, partial(loader.load_and_set, configuration))
+        authorization = str(configuration.api_key.get("BearerToken", ""))
+        if "exec" in selected.user and not authorization and not configuration.cert_file:
+            raise source.wrong(f"its exec plugin gave no credential: {problems or 'nothing was said'}")
+        if not authorization.isprintable():
+            raise source.wrong("its token has characters that no HTTP header can carry")
+        context = into
+        if str(configuration.host).startswith("https:"):
+            context = _tls(source, configuration, into)
+        return Loaded(authorization, _good_until(selected, loader)), configuration, context
+
+
+def _bounded(source: _Source, load: Callable[[], object]) -> str:
+    """Run the loader in a thread, since an exec plugin may never end; return what it logged as errors."""
+    outcome: list[Exception] = []
+
+    def run() -> None:
+        try:
+            load()
+        except Exception as error:  # noqa: BLE001 - carried to the caller's thread, and raised there
+            outcome.append(error)
+
+    thread = threading.Thread(target=run, name="kubeconfig", daemon=True)
+    with _collected_log() as collected:
+        thread.start()
+        thread.join(LOAD_TIMEOUT)
+    if thread.is_alive():
+        raise source.wrong(f"its exec plugin did not end in {LOAD_TIMEOUT:g} s")
+    if outcome:
+        raise outcome[0]
+    return "; ".join(collected)
+
+
+@contextmanager
+def _collected_log() -> Iterator[list[str]]:
+    """Collect what the loader logs as errors: it tells an exec plugin's failure nowhere else."""
+    collected: list[str] = []
+
+    class Collector(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            collected.append(record.getMessage())
+
+    handler = Collector(logging.ERROR)
+    logging.getLogger().addHandler(handler)
+    try:
+        yield collected
+    finally:
+        logging.getLogger().removeHandler(handler)
+
+
+def _tls(source: _Source, configuration: Any, into: ssl.SSLContext | None) -> ssl.SSLContext:
+    """Return a context with the CAs, the client certificate, and the check left out only if the file says so."""
+    context = into or trusting(configuration.ssl_ca_cert, named_by=source.title)
+    if configuration.verify_ssl is False:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    if configuration.cert_file:
+        try:
+            context.load_cert_chain(configuration.cert_file, configuration.key_file)
+        except (OSError, ssl.SSLError) as error:
+            raise source.wrong(f"its client certificate or key: {error.strerror or error}") from error
+    return context
+
+
+def _good_until(selected: _Selected, loader: Any) -> float | None:
+    """Return the moment of the monotonic clock at which the credential is to be loaded anew."""
+    if "tokenFile" in selected.user and "token" not in selected.user:
+        return time.monotonic() + TOKEN_READ_INTERVAL
+    # The loader has this attribute only after an exec plugin said when its credential ends.
+    expiry = getattr(loader, "expiry", None)
+    if not isinstance(expiry, datetime):
+        return None
+    return time.monotonic() + max(1.0, (expiry - datetime.now(UTC)).total_seconds() - EXPIRY_MARGIN)
+
+
+def _credentials(source: _Source, selected: _Selected, loaded: Loaded, context: ssl.SSLContext | None) -> Credentials:
+    if not loaded.authorization and loaded.good_until is None and "exec" not in selected.user:
+        return NoCredentials()
+
+    def load() -> Loaded:
+        # A new certificate goes into the context that the connections use, so that new ones present it.
+        return _load(source, _select(source), context)[0]
+
+    return ReloadedCredentials(loaded, load)
+
+
+def _proxy(configuration: Any, selected: _Selected) -> str:
+    """Return the cluster's proxy-url, else the environment's proxy unless NO_PROXY or loopback: as kubectl does."""
+    cluster_name = selected.merged["contexts"].get_with_name(selected.context).value["context"]["cluster"]
+    cluster = selected.merged["clusters"].get_with_name(cluster_name).value["cluster"]
+    if cluster.get("proxy-url"):
+        return str(cluster["proxy-url"])
+    parts = urlsplit(configuration.host)
+    proxies = getproxies()
+    if parts.hostname in _LOOPBACK or should_bypass_proxies(configuration.host, proxies.get("no", "")):
+        return ""
+    return proxies.get(parts.scheme, "")
