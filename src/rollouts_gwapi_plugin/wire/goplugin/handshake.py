@@ -24,8 +24,11 @@ GRPC: Final = "grpc"
 
 # A port has 16 bits.
 _MAX_PORT: Final = 65535
+# Ten digits hold every number that Go reads here (int32); reading a longer one is work for nothing.
+_MAX_DIGITS: Final = 10
 # Core version, application version, network and address must be there; protocol and certificate have defaults.
 _REQUIRED_PARTS: Final = 4
+_LINE_ENDS: Final = frozenset("\r\n")
 # Go's scanner of the plugin's stdout gives up on longer lines.
 MAX_LINE: Final = 64 * 1024
 
@@ -89,7 +92,7 @@ def handshake_line(line: HandshakeLine) -> str:
         HandshakeError: the address would break the line into other parts.
 
     """
-    if set(line.address) & set("|\r\n"):
+    if "|" in line.address or set(line.address) & _LINE_ENDS:
         raise HandshakeError(
             f"the address {line.address!r} can't be told to the host: it holds a separator of the handshake line"
         )
@@ -108,19 +111,20 @@ def parse_handshake_line(text: str) -> HandshakeLine:
         HandshakeError: what a Go host would refuse.
 
     """
-    parts = text.strip().split("|")
-    if len(text) > MAX_LINE or len(parts) < _REQUIRED_PARTS:
-        raise HandshakeError(f"the plugin's first line is no go-plugin handshake: {text[:100]!r}")
+    line = text.strip()
+    parts = line.split("|")
+    if len(text) > MAX_LINE or len(parts) < _REQUIRED_PARTS or set(line) & _LINE_ENDS:
+        raise HandshakeError(f"the plugin's first line is no go-plugin handshake: {_shown(text)}")
     core, app, network, address = parts[:_REQUIRED_PARTS]
     protocol, certificate, multiplex = (parts[_REQUIRED_PARTS:] + [""] * 3)[:3]
     if core != str(CORE_VERSION):
-        raise HandshakeError(f"the plugin has core protocol {core!r}, this host has {CORE_VERSION}")
-    if not (app.isascii() and app.isdigit()):
-        raise HandshakeError(f"the plugin's application protocol {app!r} is not a number")
+        raise HandshakeError(f"the plugin has core protocol {_shown(core)}, this host has {CORE_VERSION}")
+    if not _is_number(app):
+        raise HandshakeError(f"the plugin's application protocol {_shown(app)} is not a number")
     if network not in {"unix", "tcp"}:
-        raise HandshakeError(f"the plugin listens on the network {network!r}, expected unix or tcp")
+        raise HandshakeError(f"the plugin listens on the network {_shown(network)}, expected unix or tcp")
     if (protocol or NETRPC) not in {NETRPC, GRPC}:
-        raise HandshakeError(f"the plugin speaks {protocol!r}, expected netrpc or grpc")
+        raise HandshakeError(f"the plugin speaks {_shown(protocol)}, expected netrpc or grpc")
     return HandshakeLine(
         network=network,
         address=address,
@@ -142,11 +146,19 @@ def _port(environ: Mapping[str, str], name: str) -> int:
     text = environ.get(name, "")
     if not text:
         return 0
-    if not (text.isascii() and text.isdigit() and int(text[:9]) <= _MAX_PORT):
-        raise HandshakeError(f"{name} is {text[:40]!r}, expected a port from 0 to {_MAX_PORT}")
+    if not _is_number(text) or int(text) > _MAX_PORT:
+        raise HandshakeError(f"{name} is {_shown(text)}, expected a port from 0 to {_MAX_PORT}")
     return int(text)
 
 
 def _versions(text: str) -> tuple[int, ...]:
-    # Ten digits hold any version that a Go int32 has; int() of a longer text is quadratic work for nothing.
-    return tuple(int(part) for part in text.split(",") if part.isascii() and part.isdigit() and len(part) <= 10)  # noqa: PLR2004 - see above
+    return tuple(int(part) for part in text.split(",") if _is_number(part))
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) <= _MAX_DIGITS
+
+
+def _shown(text: str) -> str:
+    """Return foreign text for an error message, cut so that the message stays a line."""
+    return repr(text[:80])

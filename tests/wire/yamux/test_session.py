@@ -1,0 +1,460 @@
+"""A session in both roles: streams, windows, pings, ends, limits, and every rule that a peer can break."""
+
+from collections.abc import Callable
+
+import pytest
+
+from rollouts_gwapi_plugin.errors import StreamClosedError, YamuxError
+from rollouts_gwapi_plugin.wire.yamux import (
+    DataReceived,
+    Event,
+    GoAwayReceived,
+    Limits,
+    PingAnswered,
+    Role,
+    SendPossible,
+    Session,
+    StreamFinished,
+    StreamOpened,
+    StreamReset,
+    describe_frames,
+)
+from rollouts_gwapi_plugin.wire.yamux.frame import ACK, FIN, RST, SYN, FrameType, encode_frame
+from rollouts_gwapi_plugin.wire.yamux.session import MAX_STREAM_ID
+from rollouts_gwapi_plugin.wire.yamux.stream import Input, State
+
+WINDOW = 256 * 1024
+
+
+def data(stream: int, body: bytes, flags: int = 0) -> bytes:
+    """Return a data frame."""
+    return encode_frame(FrameType.DATA, flags, stream, len(body)) + body
+
+
+def window(stream: int, flags: int = 0, credit: int = 0) -> bytes:
+    """Return a window update."""
+    return encode_frame(FrameType.WINDOW_UPDATE, flags, stream, credit)
+
+
+def ping(flags: int, opaque: int) -> bytes:
+    """Return a ping."""
+    return encode_frame(FrameType.PING, flags, 0, opaque)
+
+
+def go_away(code: int) -> bytes:
+    """Return a go-away frame."""
+    return encode_frame(FrameType.GO_AWAY, 0, 0, code)
+
+
+def serving(*streams: int) -> Session:
+    """Return a server session with these streams of the client open and acknowledged."""
+    session = Session(Role.SERVER)
+    session.receive(b"".join(window(stream, SYN) for stream in streams))
+    session.data_to_send()
+    return session
+
+
+# -- opening ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("role", "ids"), [(Role.CLIENT, [1, 3, 5]), (Role.SERVER, [2, 4, 6])])
+def test_open_uses_ids_of_the_role(role: Role, ids: list[int]) -> None:
+    """The client opens odd ids, the server even ones, each with a window update that carries SYN."""
+    session = Session(role)
+
+    assert ids == [session.open() for _ in ids]
+    assert session.data_to_send() == b"".join(window(stream, SYN) for stream in ids)
+
+
+@pytest.mark.parametrize(
+    ("raw", "events"),
+    [
+        (window(1, SYN), [StreamOpened(1)]),
+        (data(1, b"hi", SYN), [StreamOpened(1), DataReceived(1, b"hi")]),
+        (data(1, b"", SYN | FIN), [StreamOpened(1), StreamFinished(1)]),
+        (window(1, SYN | RST), [StreamOpened(1), StreamReset(1)]),
+    ],
+    ids=["window", "data", "fin", "rst"],
+)
+def test_accept_answers_one_ack(raw: bytes, events: list[Event]) -> None:
+    """A SYN on any frame opens the stream and is answered by exactly one ACK, of length 0."""
+    session = Session(Role.SERVER)
+
+    assert events == session.receive(raw)
+    assert session.data_to_send() == window(1, ACK)
+    if StreamReset(1) not in events:
+        session.send(1, b"x")
+        assert session.data_to_send() == data(1, b"x")
+
+
+def test_syn_with_credit_enlarges_the_window() -> None:
+    """Credit on a SYN counts: a peer with larger windows says so there."""
+    session = Session(Role.SERVER)
+    session.receive(window(1, SYN, 5))
+    session.data_to_send()
+    session.send(1, bytes(WINDOW + 6))
+
+    assert session.data_to_send() == data(1, bytes(WINDOW + 5))
+
+
+def test_peer_streams_are_limited() -> None:
+    """The stream over the limit is answered with RST, its data is skipped, and one that ends makes room."""
+    session = Session(Role.SERVER)
+    session.receive(b"".join(window(2 * n + 1, SYN) for n in range(256)))
+    session.data_to_send()
+
+    assert session.receive(data(601, b"lost", SYN)) == []
+    assert session.data_to_send() == window(601, RST)
+    session.receive(window(1, RST))
+    assert session.receive(window(603, SYN)) == [StreamOpened(603)]
+
+
+def test_own_streams_do_not_count_for_the_peer() -> None:
+    """Only what the peer opened counts against its limit."""
+    session = Session(Role.SERVER, limits=Limits(peer_streams=1))
+    session.open()
+
+    assert session.receive(window(1, SYN)) == [StreamOpened(1)]
+
+
+def test_unacknowledged_streams_are_limited() -> None:
+    """Opening waits for ACKs: the 257th stream is refused until one was acknowledged."""
+    session = Session(Role.CLIENT)
+    for _ in range(256):
+        session.open()
+
+    with pytest.raises(YamuxError, match="has not acknowledged 256 yet"):
+        session.open()
+    session.receive(window(1, ACK))
+    assert session.open() == 513
+
+
+def test_ids_end() -> None:
+    """When all ids were used there is an error, not a second use."""
+    session = Session(Role.CLIENT)
+    session._next_id = MAX_STREAM_ID
+
+    assert session.open() == MAX_STREAM_ID
+    with pytest.raises(YamuxError, match="all ids were used"):
+        session.open()
+
+
+def test_second_ack_is_tolerated() -> None:
+    """ACKs too many change nothing, on streams of either side."""
+    session = Session(Role.CLIENT)
+    session.open()
+
+    assert session.receive(window(1, ACK) * 2 + window(2, SYN) + window(2, ACK)) == [StreamOpened(2)]
+
+
+# -- data and windows ---------------------------------------------------------------------------------------------
+
+
+def test_data_over_the_window_waits() -> None:
+    """What the window has no room for goes out with the credit, in order, and then SendPossible is told."""
+    session = serving(1)
+    payload = bytes(range(256)) * 1024 + b"12345"
+    session.send(1, payload)
+    session.finish(1)
+
+    assert session.data_to_send() == data(1, payload[:WINDOW])
+    assert session.unsent == 5
+    assert session.receive(window(1, 0, 3)) == []
+    assert session.data_to_send() == data(1, b"123")
+    assert session.receive(window(1, 0, 3)) == [SendPossible(1)]
+    assert session.data_to_send() == data(1, b"45") + window(1, FIN)
+    assert session.unsent == 0
+
+
+def test_waiting_bytes_are_limited() -> None:
+    """Sending on without the peer's credit ends in an error at the limit; the session lives on."""
+    session = Session(Role.CLIENT, limits=Limits(waiting_bytes=WINDOW + 10))
+    stream = session.open()
+    session.send(stream, bytes(WINDOW))
+    session.send(stream, bytes(WINDOW + 10))
+
+    with pytest.raises(YamuxError, match="1 more are over the limit of 262154"):
+        session.send(stream, b"x")
+    assert session.receive(window(stream, ACK, WINDOW)) == []
+    session.send(stream, b"x")
+
+
+def test_credit_after_half() -> None:
+    """Credit goes out when half of the window was read, for all that was read."""
+    session = serving(1)
+    session.receive(data(1, bytes(WINDOW)))
+    session.consumed(1, WINDOW // 2 - 1)
+    assert session.data_to_send() == b""
+    session.consumed(1, 1)
+
+    assert session.data_to_send() == window(1, 0, WINDOW // 2)
+
+
+def test_consumed_of_a_dead_stream() -> None:
+    """Reading on what a dead stream had sent is no error."""
+    session = serving(1)
+    session.receive(data(1, b"abc") + window(1, RST))
+    session.consumed(1, 3)
+
+    assert session.data_to_send() == b""
+
+
+def test_data_behind_fin_is_dropped() -> None:
+    """A Go writer that races with its Close puts data behind FIN: no event, no end of the session."""
+    session = serving(1)
+
+    assert session.receive(window(1, FIN) + data(1, b"late")) == [StreamFinished(1)]
+    assert session.receive(ping(SYN, 1)) == []
+
+
+def test_empty_data_is_no_event() -> None:
+    """A data frame without a body brings only its flags."""
+    assert serving(1).receive(data(1, b"") + data(1, b"", FIN)) == [StreamFinished(1)]
+
+
+# -- ends of a stream ---------------------------------------------------------------------------------------------
+
+
+def test_half_close() -> None:
+    """After our FIN we still receive; after both the stream is gone and its frames are skipped."""
+    session = serving(1)
+    session.finish(1)
+
+    assert session.data_to_send() == window(1, FIN)
+    assert session.receive(data(1, b"still")) == [DataReceived(1, b"still")]
+    assert session.receive(data(1, b"end", FIN)) == [DataReceived(1, b"end"), StreamFinished(1)]
+    assert session.receive(data(1, b"?") + window(1, FIN)) == []
+
+
+def test_peer_finishes_first() -> None:
+    """After the peer's FIN we still send; ours ends the stream, so that its id is free."""
+    session = serving(1)
+    session.receive(window(1, FIN))
+    session.send(1, b"answer")
+    session.finish(1)
+
+    assert session.data_to_send() == data(1, b"answer") + window(1, FIN)
+    assert session.receive(window(1, SYN)) == [StreamOpened(1)]
+
+
+def test_credit_and_fin_in_one_frame() -> None:
+    """The last credit and the peer's FIN in one frame let our rest and our FIN out, and end the stream."""
+    session = serving(1)
+    session.send(1, bytes(WINDOW + 1))
+    session.finish(1)
+    session.data_to_send()
+
+    assert session.receive(window(1, FIN, 9)) == [SendPossible(1), StreamFinished(1)]
+    assert session.data_to_send() == data(1, b"\0") + window(1, FIN)
+    assert session._streams == {}
+
+
+def test_reset_drops_what_waits() -> None:
+    """Our reset sends RST, drops what waits and forgets the stream; resetting again does nothing."""
+    session = serving(1)
+    session.send(1, bytes(WINDOW + 1))
+    session.data_to_send()
+    session.reset(1)
+    session.reset(1)
+
+    assert session.data_to_send() == window(1, RST)
+    assert session.unsent == 0
+    assert session.receive(data(1, b"?")) == []
+
+
+def test_peer_resets() -> None:
+    """The peer's RST is told once, whatever else the frame says, and its body is skipped."""
+    session = serving(1)
+
+    assert session.receive(data(1, b"body", RST | FIN | ACK) + window(1, RST)) == [StreamReset(1)]
+
+
+@pytest.mark.parametrize("end", ["finish", "reset", "peer-reset", "unknown", "eof"])
+@pytest.mark.parametrize("act", [lambda s: s.send(1, b"x"), lambda s: s.finish(1)], ids=["send", "finish"])
+def test_sending_on_a_finished_stream(end: str, act: Callable[[Session], None]) -> None:
+    """Sending on a stream that ended is an error of that stream only."""
+    session = serving(*[] if end == "unknown" else [1])
+    if end == "finish":
+        session.finish(1)
+    elif end == "reset":
+        session.reset(1)
+    elif end == "peer-reset":
+        session.receive(window(1, RST))
+    elif end == "eof":
+        session.receive_eof()
+
+    with pytest.raises(StreamClosedError, match="stream 1"):
+        act(session)
+
+
+def test_frames_of_unknown_streams_are_skipped() -> None:
+    """Frames for streams that nobody opened are skipped with their bodies, also one over any window."""
+    session = Session(Role.SERVER)
+    big = data(9, bytes(WINDOW + 1))
+
+    assert session.receive(big + window(9, ACK | FIN, 7) + data(0, b"x") + window(1, SYN)) == [StreamOpened(1)]
+
+
+# -- every pair of state and input, over the wire --------------------------------------------------------------------
+
+
+def close(session: Session) -> None:
+    """End stream 1 from both sides."""
+    session.finish(1)
+    session.receive(window(1, ACK | FIN))
+
+
+REACH: dict[State, Callable[[Session], object]] = {
+    State.OPENING: lambda _session: None,
+    State.OPEN: lambda session: session.receive(window(1, ACK)),
+    State.LOCAL_FINISHED: lambda session: session.finish(1),
+    State.REMOTE_FINISHED: lambda session: session.receive(window(1, ACK | FIN)),
+    State.CLOSED: close,
+    State.RESET: lambda session: session.reset(1),
+}
+ACTS: dict[Input, Callable[[Session], object]] = {
+    Input.RECEIVE_ACK: lambda session: session.receive(window(1, ACK)),
+    Input.RECEIVE_DATA: lambda session: session.receive(data(1, b"x")),
+    Input.RECEIVE_FIN: lambda session: session.receive(window(1, FIN)),
+    Input.RECEIVE_RST: lambda session: session.receive(window(1, RST)),
+    Input.SEND_DATA: lambda session: session.send(1, b"x"),
+    Input.SEND_FIN: lambda session: session.finish(1),
+    Input.SEND_RST: lambda session: session.reset(1),
+}
+LIVE: list[Event] = []
+DATA, FINISHED, DEAD = [DataReceived(1, b"x")], [StreamFinished(1)], [StreamReset(1)]
+# What each act returns in each state: events, None for sending acts, or the error.
+OUTCOMES: dict[State, list[object]] = {
+    #              ACK   DATA  FIN         RST    send DATA          send FIN           send RST
+    State.OPENING: [LIVE, DATA, FINISHED, DEAD, None, None, None],
+    State.OPEN: [LIVE, DATA, FINISHED, DEAD, None, None, None],
+    State.LOCAL_FINISHED: [LIVE, DATA, FINISHED, DEAD, StreamClosedError, StreamClosedError, None],
+    State.REMOTE_FINISHED: [LIVE, LIVE, YamuxError, DEAD, None, None, None],
+    State.CLOSED: [LIVE, LIVE, LIVE, LIVE, StreamClosedError, StreamClosedError, None],
+    State.RESET: [LIVE, LIVE, LIVE, LIVE, StreamClosedError, StreamClosedError, None],
+}
+
+
+@pytest.mark.parametrize("state", list(State))
+@pytest.mark.parametrize("cause", list(Input))
+def test_every_state_and_input(state: State, cause: Input) -> None:
+    """In every state each input gives the events of the matrix, or the error of the side that made the mistake."""
+    session = Session(Role.CLIENT)
+    session.open()
+    REACH[state](session)
+    expected = OUTCOMES[state][list(Input).index(cause)]
+    if isinstance(expected, type) and issubclass(expected, YamuxError):
+        with pytest.raises(YamuxError) as caught:
+            ACTS[cause](session)
+        assert expected is caught.type
+    else:
+        assert expected == ACTS[cause](session)
+
+
+# -- pings and go-away --------------------------------------------------------------------------------------------
+
+
+def test_ping_is_answered() -> None:
+    """A ping is answered with ACK and its number."""
+    session = Session(Role.SERVER)
+
+    assert session.receive(ping(SYN, 0xDEADBEEF)) == []
+    assert session.data_to_send() == ping(ACK, 0xDEADBEEF)
+
+
+def test_own_ping() -> None:
+    """The answer to a ping of ours is told once; an answer to none is skipped."""
+    session = Session(Role.CLIENT)
+    session.ping(7)
+
+    assert session.data_to_send() == ping(SYN, 7)
+    assert session.receive(ping(ACK, 8) + ping(ACK, 7) + ping(ACK, 7)) == [PingAnswered(7)]
+
+
+@pytest.mark.parametrize("code", [0, 1, 2])
+def test_peer_goes_away(code: int) -> None:
+    """After the peer's go-away no stream can be opened, and those that live go on."""
+    session = serving(1)
+
+    assert session.receive(go_away(code) + data(1, b"x")) == [GoAwayReceived(code), DataReceived(1, b"x")]
+    with pytest.raises(YamuxError, match="went away"):
+        session.open()
+
+
+def test_we_go_away() -> None:
+    """After our go-away new streams are answered with RST, and those that live go on."""
+    session = serving(1)
+    session.go_away()
+
+    assert session.receive(window(3, SYN) + data(1, b"x")) == [DataReceived(1, b"x")]
+    assert session.data_to_send() == go_away(0) + window(3, RST)
+
+
+def test_end_of_the_connection() -> None:
+    """At the end of the connection every live stream is reset, and nothing can be opened."""
+    session = serving(3, 1)
+    session.receive(data(3, b"half of a frame")[:-3])
+
+    assert session.receive_eof() == [StreamReset(1), StreamReset(3)]
+    assert session.receive_eof() == []
+    with pytest.raises(YamuxError, match="session is over"):
+        session.open()
+
+
+# -- what a peer must not do --------------------------------------------------------------------------------------
+
+VIOLATIONS = {
+    "version": (b"\x01" + bytes(11), "version 1", 1),
+    "type": (b"\x00\x04" + bytes(10), "unknown type 4", 1),
+    "tls": (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\xcd", "does not speak yamux", 1),
+    "http": (b"GET / HTTP/1.1\r\n", "does not speak yamux", 1),
+    "stream-0": (window(0, SYN), "opened stream 0", 1),
+    "our-id": (window(2, SYN), "opened stream 2", 1),
+    "twice": (window(1, SYN), "opened stream 1 twice", 1),
+    "fin-twice": (window(1, FIN) * 2, "stream 1: RECEIVE_FIN in state REMOTE_FINISHED", 1),
+    "window": (encode_frame(FrameType.DATA, 0, 1, WINDOW + 1), "stream 1: 262145 bytes came where", 1),
+    "credit": (window(1, 0, 2**32 - 1), "stream 1: credit of 4294967295", 1),
+    "go-away": (go_away(3), "unknown code 3", 1),
+}
+
+
+@pytest.mark.parametrize("name", VIOLATIONS)
+def test_violation(name: str) -> None:
+    """A broken rule ends the session: an error that says what came, a go-away for the peer, the same error after."""
+    raw, message, code = VIOLATIONS[name]
+    session = serving(1)
+
+    with pytest.raises(YamuxError, match=message) as caught:
+        session.receive(raw)
+    assert code == caught.value.code
+    assert describe_frames(session.data_to_send())[-1] == {
+        "type": "go-away",
+        "flags": [],
+        "stream": 0,
+        "length": code,
+    }
+    with pytest.raises(YamuxError, match=message):
+        session.receive(window(3, SYN))
+    with pytest.raises(YamuxError, match="session is over"):
+        session.open()
+
+
+def test_peer_that_never_reads() -> None:
+    """Answers that the owner can't write are bounded: pings beyond it end the session with an internal error."""
+    session = Session(Role.SERVER, limits=Limits(control_bytes=120))
+    session.receive(ping(SYN, 1) * 10)
+    session.data_to_send()
+    session.receive(ping(SYN, 1) * 10)
+
+    with pytest.raises(YamuxError, match="does not read") as caught:
+        session.receive(ping(SYN, 1))
+    assert caught.value.code == 2
+
+
+def test_window_overrun_is_refused_before_its_body() -> None:
+    """A frame over the window is refused at its header: none of the body is held."""
+    session = serving(1)
+    session.receive(data(1, bytes(WINDOW)))
+
+    with pytest.raises(YamuxError, match="1 bytes came where the window had 0 left"):
+        session.receive(encode_frame(FrameType.DATA, 0, 1, 1))
