@@ -1,0 +1,71 @@
+"""CustomResourceDefinitions: from the object to the row in the registry, and the status that the API server writes."""
+
+from typing import Any
+
+from rollouts_gwapi_plugin.embedded.apiserver.kinds import Kind, Version
+from rollouts_gwapi_plugin.embedded.apiserver.metadata import now
+from rollouts_gwapi_plugin.embedded.apiserver.status import Cause
+from rollouts_gwapi_plugin.model.base import JsonObject
+
+
+def check_definition(definition: JsonObject) -> list[Cause]:
+    """Find what keeps a definition from being served; only what tests and people get wrong."""
+    spec = definition.get("spec", {})
+    names = spec.get("names", {})
+    wanted = f"{names.get('plural')}.{spec.get('group')}"
+    causes = []
+    if definition["metadata"].get("name") != wanted:
+        text = f'Invalid value: "{definition["metadata"].get("name")}": must be spec.names.plural+"."+spec.group'
+        causes.append(Cause("FieldValueInvalid", text, "metadata.name"))
+    storage = [version for version in spec.get("versions", []) if version.get("storage")]
+    if len(storage) != 1:
+        text = "Invalid value: must have exactly one version marked as storage version"
+        causes.append(Cause("FieldValueInvalid", text, "spec.versions"))
+    return causes
+
+
+def kind_of(definition: JsonObject) -> Kind:
+    """Build the registry's row."""
+    spec = definition["spec"]
+    names = spec["names"]
+    return Kind(
+        group=spec["group"],
+        plural=names["plural"],
+        kind=names["kind"],
+        versions=tuple(_version(version) for version in spec["versions"]),
+        namespaced=spec.get("scope") == "Namespaced",
+        singular=names.get("singular") or names["kind"].lower(),
+        short_names=tuple(names.get("shortNames") or ()),
+        categories=tuple(names.get("categories") or ()),
+    )
+
+
+def set_status(definition: JsonObject) -> None:
+    """Write the status of an accepted and established definition."""
+    names = definition["spec"]["names"]
+    old = definition.get("status", {})
+    storage = next(version["name"] for version in definition["spec"]["versions"] if version.get("storage"))
+    stored = list(old.get("storedVersions") or [])
+    definition["status"] = {
+        "acceptedNames": {"listKind": f"{names['kind']}List", "singular": names["kind"].lower()} | names,
+        "conditions": old.get("conditions") or [_condition("NamesAccepted"), _condition("Established")],
+        "storedVersions": stored if storage in stored else [*stored, storage],
+    }
+
+
+def _condition(kind: str) -> JsonObject:
+    reason, message = {
+        "NamesAccepted": ("NoConflicts", "no conflicts found"),
+        "Established": ("InitialNamesAccepted", "the initial names have been accepted"),
+    }[kind]
+    return {"type": kind, "status": "True", "lastTransitionTime": now(), "reason": reason, "message": message}
+
+
+def _version(version: dict[str, Any]) -> Version:
+    return Version(
+        name=version["name"],
+        served=bool(version.get("served")),
+        storage=bool(version.get("storage")),
+        schema=version.get("schema", {}).get("openAPIV3Schema"),
+        status="status" in (version.get("subresources") or {}),
+    )
