@@ -228,7 +228,7 @@ class ApiServer:
         """
         self.store.observers.append(self._guarded(hook))
 
-    def _guarded(self, hook: Callable[[Any], None]) -> Callable[[Any], None]:
+    def _guarded(self, hook: Callable[[Any], object]) -> Callable[[Any], None]:
         """Keep an error of a hook for the test, which gets it from `stop`; the client must not see it."""
 
         def run(argument: Any) -> None:
