@@ -38,7 +38,7 @@ class _Incoming:
             value = self._decoder.next_value(_HEADER)
             if value is NEED_DATA:
                 return None
-            self._header = _checked(value)
+            self._header = check_header(value)
         return self._header
 
     def body(self, projection: Projection | None) -> Any:
@@ -49,7 +49,7 @@ class _Incoming:
         return body
 
 
-def _checked(value: Any) -> dict[str, Any]:
+def check_header(value: Any) -> dict[str, Any]:
     """Return a header with all its fields; raise RpcError if it is none."""
     if not isinstance(value, dict):
         raise RpcError(f"expected the header of a call or a reply, found {type(value).__name__}")
