@@ -1,8 +1,8 @@
 """The plugin's configuration in a Rollout: `spec.strategy.canary.trafficRouting.plugins[<key>]` (decision D24).
 
 Takes the JSON text (over gob) or the JSON value (over gRPC), returns a frozen `PluginConfig`. Key names are read
-without case, as Go does; null is absent; unknown keys are accepted and listed in `unknown_keys`. Whatever can't be used is a
-`ConfigError` with the path, the value and what was expected.
+without case, as Go does; null is absent; unknown keys are accepted and listed in `unknown_keys`. Whatever can't be used
+is a `ConfigError` with the path, the value and what was expected.
 """
 
 import json

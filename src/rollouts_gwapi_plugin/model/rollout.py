@@ -73,12 +73,25 @@ class SetMirrorRoute(Frozen):
     percentage: int | None = None
 
 
+class ExperimentTemplate(Frozen):
+    """One template of an experiment step; its Service is named `<experiment>-<template>` unless it says otherwise."""
+
+    name: Text = ""
+
+
+class ExperimentStep(Frozen):
+    """An `experiment` step."""
+
+    templates: Annotated[tuple[ExperimentTemplate, ...], BeforeValidator(_none_to_empty)] = ()
+
+
 class Step(Frozen):
-    """One canary step; a step of another kind (pause, analysis, …) has none of the three fields."""
+    """One canary step; a step of another kind (pause, analysis, …) has none of these fields."""
 
     set_weight: int | None = None
     set_header_route: SetHeaderRoute | None = None
     set_mirror_route: SetMirrorRoute | None = None
+    experiment: ExperimentStep | None = None
 
     @model_validator(mode="before")
     @classmethod

@@ -29,6 +29,12 @@ class Raw(BaseModel):
         """Return a copy with the fields set."""
         return self.model_copy(update=fields)
 
+    def without(self, *fields: str) -> Self:
+        """Return a copy in which the fields are not set at all."""
+        copy = self.model_copy(update={field: type(self).model_fields[field].default for field in fields})
+        copy.model_fields_set.difference_update(fields)
+        return copy
+
 
 class BackendRef(Raw):
     """One backend of a rule."""

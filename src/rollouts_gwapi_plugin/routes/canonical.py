@@ -1,0 +1,87 @@
+"""Rules modulo the API's defaults: when are two rules the same, and what is a rule's fingerprint.
+
+The API server fills in defaults (a header match is Exact, a backend is a Service of the core group, …), so what comes
+back differs from what was sent without being different. `canonical_*` fill the same defaults in.
+"""
+
+import hashlib
+import json
+from typing import Any
+
+from rollouts_gwapi_plugin.model.base import JsonObject
+from rollouts_gwapi_plugin.model.routes import BackendRef, Rule
+
+# Half of a SHA-256: collisions are out of reach, and a ledger of many rules stays small.
+FINGERPRINT_LENGTH = 32
+BackendIdentity = tuple[str, str, str, str]
+
+
+def backend_identity(ref: BackendRef, route_namespace: str) -> BackendIdentity:
+    """Group, kind, namespace and name of a backend; ports do not tell backends apart (D9)."""
+    group, kind = ref.group_kind
+    return group, kind, ref.namespace or route_namespace, ref.name
+
+
+def canonical_matches(matches: list[JsonObject] | None, kind: str) -> list[JsonObject]:
+    """Return matches with the API's defaults; an HTTPRoute's rule without matches has one for every path."""
+    return [canonical_match(match, kind) for match in matches or [{}]]
+
+
+def canonical_match(match: JsonObject, kind: str) -> JsonObject:
+    """One match with the API's defaults, header names without case, empty lists absent."""
+    result = {key: value for key, value in match.items() if value not in (None, [])}
+    if kind == "HTTPRoute":
+        result["path"] = {"type": "PathPrefix", "value": "/", **(match.get("path") or {})}
+    if isinstance(match.get("method"), dict):
+        result["method"] = {"type": "Exact", **match["method"]}
+    for field in ("headers", "queryParams"):
+        if field in result:
+            fold = str.lower if field == "headers" else str
+            entries = ({"type": "Exact", **entry, "name": fold(entry.get("name", ""))} for entry in result[field])
+            result[field] = sorted(entries, key=lambda entry: str(entry["name"]))
+    return result
+
+
+def _canonical_filters(filters: list[JsonObject] | None) -> list[JsonObject]:
+    result = []
+    for item in filters or []:
+        mirror = item.get("requestMirror")
+        if isinstance(mirror, dict) and isinstance(mirror.get("backendRef"), dict):
+            target = {"group": "", "kind": "Service", **mirror["backendRef"]}
+            percent = {} if mirror.get("percent") == 100 else {k: v for k, v in mirror.items() if k == "percent"}  # noqa: PLR2004 - per cent
+            rest = {key: value for key, value in mirror.items() if key not in {"backendRef", "percent"}}
+            result.append({**item, "requestMirror": {**rest, **percent, "backendRef": target}})
+        else:
+            result.append(item)
+    return result
+
+
+def fingerprint(rule: Rule, kind: str, route_namespace: str, experiments: frozenset[BackendIdentity]) -> str:
+    """Tell a rule by matches, filters and backend identities, without name, weights and experiment backends (D7)."""
+    backends = [backend_identity(ref, route_namespace) for ref in rule.backends]
+    content = {
+        "matches": canonical_matches(rule.matches, kind),
+        "filters": _canonical_filters(rule.filters),
+        "backends": [list(identity) for identity in backends if identity not in experiments],
+    }
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:FINGERPRINT_LENGTH]
+
+
+def same_rule(left: Rule, right: Rule, kind: str) -> bool:
+    """Whether two rules are the same modulo defaults, their names aside."""
+    return _canonical_rule(left, kind) == _canonical_rule(right, kind)
+
+
+def _canonical_rule(rule: Rule, kind: str) -> JsonObject:
+    raw: JsonObject = rule.dump()
+    raw.pop("name", None)
+    raw["matches"] = canonical_matches(rule.matches, kind)
+    raw["filters"] = _canonical_filters(rule.filters)
+    raw["backendRefs"] = [_canonical_backend(ref) for ref in rule.backends]
+    return {key: value for key, value in raw.items() if value not in (None, [])}
+
+
+def _canonical_backend(ref: BackendRef) -> dict[str, Any]:
+    group, kind = ref.group_kind
+    return {**ref.dump(), "group": group, "kind": kind, "weight": ref.effective_weight}

@@ -1,0 +1,199 @@
+"""What a call asks for, computed once from the call, the Rollout and the configuration.
+
+`Desired` holds every number and name that a reconciler needs, so that a reconciler is a function of a route, a record
+and this. Nothing here depends on a route.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from rollouts_gwapi_plugin.errors import ConfigError
+from rollouts_gwapi_plugin.model.config import PluginConfig
+from rollouts_gwapi_plugin.model.rollout import Rollout, SetHeaderRoute, SetMirrorRoute, WeightDestination
+from rollouts_gwapi_plugin.routes.notes import Note
+
+# The API's limit of backendRef.weight.
+MAX_API_WEIGHT = 1_000_000
+
+ManagedStep = SetHeaderRoute | SetMirrorRoute
+
+
+@dataclass(frozen=True)
+class ServicePort:
+    """A port of a Service."""
+
+    name: str
+    port: int
+
+
+@dataclass(frozen=True)
+class Destination:
+    """An experiment's Service with its weight; `ports` are the Service's, None until it is read."""
+
+    name: str
+    weight: int
+    ports: tuple[ServicePort, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Label:
+    """The in-progress label."""
+
+    key: str
+    value: str
+
+
+@dataclass(frozen=True)
+class Desired:
+    """The wanted state of every route of one Rollout."""
+
+    rollout: str
+    rollout_name: str
+    namespace: str
+    stable: str
+    canary: str
+    max_weight: int = 100
+    weight: int = 0
+    destinations: tuple[Destination, ...] = ()
+    # The stable Service's ports, read only with destinations: they give a port number its name.
+    stable_ports: tuple[ServicePort, ...] = ()
+    # Names of the experiment templates in the Rollout's steps.
+    template_names: frozenset[str] = frozenset()
+    managed_names: tuple[str, ...] = ()
+    # What the Rollout's steps say of each managed route up to now; a step without a match means removed.
+    steps: Mapping[str, ManagedStep] = field(default_factory=dict)
+    # Every managed step of the Rollout, past and to come: by these another plugin's rules are recognised.
+    all_steps: tuple[ManagedStep, ...] = ()
+    heal: bool = False
+    match_any: bool = False
+    managed_first: bool = False
+    rule_name: str = ""
+    label: Label | None = None
+
+    @property
+    def stable_weight(self) -> int:
+        """What is left for stable."""
+        return max(0, self.max_weight - self.weight - sum(destination.weight for destination in self.destinations))
+
+
+def services(rollout: Rollout) -> tuple[str, str]:
+    """Return the stable and the canary Service; ping-pong wins where both are given, as in the controller.
+
+    Raises:
+        ConfigError: the Rollout names neither pair.
+
+    """
+    canary = rollout.canary
+    ping_pong = canary.ping_pong
+    if ping_pong and ping_pong.ping_service and ping_pong.pong_service:
+        ping, pong = ping_pong.ping_service, ping_pong.pong_service
+        return (ping, pong) if rollout.status.canary.stable_ping_pong == "ping" else (pong, ping)
+    missing = [
+        name
+        for name, value in (("canaryService", canary.canary_service), ("stableService", canary.stable_service))
+        if not value
+    ]
+    if missing:
+        raise ConfigError(
+            f"Rollout {rollout.key}: spec.strategy.canary.{' and '.join(missing)} must be set"
+            " (or pingPong.pingService and pingPong.pongService)"
+        )
+    return canary.stable_service, canary.canary_service
+
+
+def managed_steps(rollout: Rollout) -> tuple[ManagedStep, ...]:
+    """Return every header and mirror step, in order."""
+    return tuple(
+        managed
+        for step in rollout.canary.steps
+        for managed in (step.set_header_route, step.set_mirror_route)
+        if managed is not None and managed.name
+    )
+
+
+def last_steps(rollout: Rollout) -> dict[str, ManagedStep]:
+    """Return the last header or mirror step of each name at or before the current step; past the end: of all steps."""
+    steps = rollout.canary.steps
+    index = rollout.status.current_step_index
+    last: dict[str, ManagedStep] = {}
+    for step in steps[: index + 1]:
+        for managed in (step.set_header_route, step.set_mirror_route):
+            if managed is not None and managed.name:
+                last[managed.name] = managed
+    return last
+
+
+def managed_names(rollout: Rollout) -> tuple[str, ...]:
+    """Return the managed routes' names, in managedRoutes order, those that only steps name behind."""
+    names = [route.name for route in rollout.traffic_routing.managed_routes]
+    names += [managed.name for managed in managed_steps(rollout)]
+    return tuple(dict.fromkeys(name for name in names if name))
+
+
+def progressing(rollout: Rollout) -> bool:
+    """Whether managed routes are wanted at all: not aborted, promoted or of the first revision (D17)."""
+    status = rollout.status
+    return not (status.abort or status.promote_full or rollout.fully_promoted) and rollout.revision > 1
+
+
+def base_desired(rollout: Rollout, config: PluginConfig) -> Desired:
+    """Return what every call has in common.
+
+    Raises:
+        ConfigError: no Services, or a maximum that the API does not take.
+
+    """
+    stable, canary = services(rollout)
+    maximum = rollout.max_traffic_weight
+    if not 0 < maximum <= MAX_API_WEIGHT:
+        raise ConfigError(
+            f"Rollout {rollout.key}: spec.strategy.canary.trafficRouting.maxTrafficWeight is {maximum};"
+            f" the Gateway API takes weights from 0 to {MAX_API_WEIGHT}"
+        )
+    return Desired(
+        rollout=rollout.key,
+        rollout_name=rollout.metadata.name,
+        namespace=rollout.metadata.namespace,
+        stable=stable,
+        canary=canary,
+        max_weight=maximum,
+        managed_names=managed_names(rollout),
+        steps=last_steps(rollout),
+        all_steps=managed_steps(rollout),
+        template_names=frozenset(
+            template.name for step in rollout.canary.steps if step.experiment for template in step.experiment.templates
+        ),
+        match_any=config.header_match == "any",
+        managed_first=config.managed_route_position == "first",
+        rule_name=config.rule_name,
+        label=None if config.disable_in_progress_label else Label(config.label_key, config.label_value),
+    )
+
+
+def clamp_weight(weight: int, maximum: int, rollout: str) -> tuple[int, tuple[Note, ...]]:
+    """Return the weight inside 0..maximum, and a warning where it was not."""
+    clamped = min(max(weight, 0), maximum)
+    if clamped == weight:
+        return weight, ()
+    return clamped, (
+        Note("WeightClamped", f"Rollout {rollout}: weight {weight} is outside 0..{maximum}; {clamped} is used"),
+    )
+
+
+def destinations_of(
+    asked: tuple[WeightDestination, ...], rollout: str, maximum: int, weight: int
+) -> tuple[tuple[Destination, ...], tuple[Note, ...]]:
+    """Return the experiment's destinations, equal names summed; those without a Service stay with stable."""
+    notes: list[Note] = []
+    weights: dict[str, int] = {}
+    for destination in asked:
+        if not destination.service_name:
+            text = f"an experiment template has no Service; its weight {destination.weight} stays with stable"
+            notes.append(Note("ExperimentWithoutService", f"Rollout {rollout}: {text}"))
+            continue
+        weights[destination.service_name] = weights.get(destination.service_name, 0) + max(destination.weight, 0)
+    total = weight + sum(weights.values())
+    if weights and total > maximum:
+        text = f"Rollout {rollout}: canary and experiments ask for {total} of {maximum}; stable gets 0"
+        notes.append(Note("WeightsOverMaximum", text))
+    return tuple(Destination(name, value) for name, value in weights.items()), tuple(notes)

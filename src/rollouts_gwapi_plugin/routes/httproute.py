@@ -1,0 +1,76 @@
+"""HTTPRoute's way to narrow a match: by method and path."""
+
+from typing import Final
+
+from rollouts_gwapi_plugin.errors import RouteError
+from rollouts_gwapi_plugin.model.base import JsonObject
+from rollouts_gwapi_plugin.model.rollout import RouteMatch, StringMatch
+from rollouts_gwapi_plugin.routes.l7 import string_test
+
+METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"})
+_DEFAULT_PATH: Final = {"type": "PathPrefix", "value": "/"}
+# The Gateway API's limit of a path's length, and what it forbids in one.
+MAX_PATH: Final = 1024
+_FORBIDDEN_IN_PATH: Final = ("//", "/./", "/../", "%2f", "%2F", "#")
+
+
+class HttpMatch:
+    """Narrow an HTTPRoute's match."""
+
+    def intersect(self, match: JsonObject, asked: RouteMatch, where: str) -> JsonObject | None:
+        """Return the match narrowed to the asked method and path, or None where no request can have both."""
+        result = dict(match)
+        if asked.method is not None:
+            method = _method(asked.method, f"{where}.method")
+            if match.get("method") not in (None, method):
+                return None
+            result["method"] = method
+        if asked.path is not None:
+            path = _narrower_path({**_DEFAULT_PATH, **(match.get("path") or {})}, _path(asked.path, f"{where}.path"))
+            if path is None:
+                return None
+            result["path"] = path
+        return result
+
+
+def _method(asked: StringMatch, where: str) -> str:
+    test = string_test(asked, where)
+    method = test.value.upper()
+    if test.type != "Exact" or method not in METHODS:
+        found = {"Exact": "exact", "Prefix": "prefix", "RegularExpression": "regex"}[test.type]
+        raise RouteError(
+            f"{where}.{found}: {test.value!r}: the Gateway API matches methods by exact name only,"
+            f" one of {', '.join(sorted(METHODS))}"
+        )
+    return method
+
+
+def _path(asked: StringMatch, where: str) -> JsonObject:
+    test = string_test(asked, where)
+    if test.type == "RegularExpression":
+        return {"type": test.type, "value": test.value}
+    bad = [part for part in _FORBIDDEN_IN_PATH if part in test.value]
+    if not test.value.startswith("/") or bad or len(test.value) > MAX_PATH:
+        raise RouteError(
+            f"{where}: {test.value!r} is not a path that the Gateway API takes: it must start with '/', have at most"
+            f" {MAX_PATH} characters and none of {', '.join(_FORBIDDEN_IN_PATH)}"
+        )
+    return {"type": "Exact" if test.type == "Exact" else "PathPrefix", "value": test.value}
+
+
+def _narrower_path(own: JsonObject, asked: JsonObject) -> JsonObject | None:
+    """Return the narrower of two paths where one lies in the other; expressions are compared by their text only."""
+    for outer, inner in ((own, asked), (asked, own)):
+        if outer == inner or _contains(outer, inner):
+            return inner
+    return None
+
+
+def _contains(outer: JsonObject, inner: JsonObject) -> bool:
+    if outer["type"] != "PathPrefix":
+        return False
+    prefix = str(outer["value"]).rstrip("/")
+    if inner["type"] == "RegularExpression":
+        return not prefix
+    # By path element: /api contains /api and /api/x, not /apix.
+    return f"{str(inner['value']).rstrip('/')}/".startswith(f"{prefix}/")

@@ -1,0 +1,126 @@
+"""Matches of HTTPRoute and GRPCRoute: step headers put into a rule's own matches, mirrors intersected with them.
+
+Takes plain JSON matches and a step, returns plain JSON matches. Header names are compared without case; a match whose
+own header contradicts the step's yields nothing. What differs between the kinds is `path` and `method`, and is in
+`httproute.py` and `grpcroute.py`.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import product
+from typing import Final, Protocol
+
+from rollouts_gwapi_plugin.errors import RouteError
+from rollouts_gwapi_plugin.model.base import JsonObject
+from rollouts_gwapi_plugin.model.rollout import HeaderRoutingMatch, RouteMatch, StringMatch
+
+# The Gateway API's limits of a header's name and value.
+MAX_HEADER_NAME: Final = 256
+MAX_HEADER_VALUE: Final = 4096
+_TOKEN = re.compile(r"^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
+_SPECIAL = re.compile(r"([\\.+*?()|\[\]{}^$])")
+
+Header = JsonObject
+Alternative = tuple[Header, ...]
+
+
+@dataclass(frozen=True)
+class StringTest:
+    """A string match in the API's words: type Exact, RegularExpression, or (paths only) Prefix."""
+
+    type: str
+    value: str
+
+
+class MatchKind(Protocol):
+    """What a kind of route does its own way."""
+
+    def intersect(self, match: JsonObject, asked: RouteMatch, where: str) -> JsonObject | None:
+        """Return the match narrowed to the asked method and path, or None where no request can have both.
+
+        Raises:
+            RouteError: the kind can't match what is asked; the text names the field.
+
+        """
+
+
+def string_test(asked: StringMatch, where: str) -> StringTest:
+    """Return the one test that is given.
+
+    Raises:
+        RouteError: none is given; Go sends an empty one as nothing.
+
+    """
+    for type_, value in (("Exact", asked.exact), ("Prefix", asked.prefix), ("RegularExpression", asked.regex)):
+        if value:
+            return StringTest(type_, value)
+    raise RouteError(f"{where}: one of exact, prefix, regex must be given")
+
+
+def escape(text: str) -> str:
+    """Escape a text for RE2, and for every dialect that gateways use."""
+    return _SPECIAL.sub(r"\\\1", text)
+
+
+def header(name: str, asked: StringMatch | None, where: str) -> Header:
+    """Return the API's header match; it has no prefix type, so a prefix becomes an expression.
+
+    Raises:
+        RouteError: the name or the value is not one that the API takes.
+
+    """
+    if not _TOKEN.match(name) or len(name) > MAX_HEADER_NAME:
+        raise RouteError(f"{where}.headerName: {name!r} is not a header name")
+    test = string_test(asked or StringMatch(), f"{where}.headerValue")
+    value = f"{escape(test.value)}.*" if test.type == "Prefix" else test.value
+    if len(value) > MAX_HEADER_VALUE:
+        raise RouteError(f"{where}.headerValue: {len(value)} characters; the Gateway API takes {MAX_HEADER_VALUE}")
+    type_ = "Exact" if test.type == "Exact" else "RegularExpression"
+    return {"type": type_, "name": name, "value": value}
+
+
+def header_alternatives(match: tuple[HeaderRoutingMatch, ...], *, match_any: bool, where: str) -> list[Alternative]:
+    """Return the alternatives of a header step, each a set of headers that must all match (decision D13).
+
+    Entries of one name are alternatives, since no request has both values; entries of different names must all match,
+    unless `match_any` makes each an alternative.
+    """
+    entries = [
+        header(entry.header_name, entry.header_value, f"{where}.match[{index}]") for index, entry in enumerate(match)
+    ]
+    if match_any:
+        return [(entry,) for entry in _unique(entries)]
+    by_name: dict[str, list[Header]] = {}
+    for entry in _unique(entries):
+        by_name.setdefault(entry["name"].lower(), []).append(entry)
+    return list(product(*by_name.values()))
+
+
+def _unique(entries: list[Header]) -> list[Header]:
+    seen: dict[tuple[str, str, str], Header] = {}
+    for entry in entries:
+        seen.setdefault((entry["type"], entry["name"].lower(), entry["value"]), entry)
+    return list(seen.values())
+
+
+def mirror_headers(headers: Mapping[str, StringMatch], where: str) -> Alternative:
+    """Return the headers of one mirror match, which must all match."""
+    return tuple(header(name, asked, f"{where}.headers[{name}]") for name, asked in sorted(headers.items()))
+
+
+def with_headers(match: JsonObject, headers: Alternative) -> JsonObject | None:
+    """Return the match with the headers added behind its own, or None where one contradicts.
+
+    The API refuses one name twice, and proxies ignore the second of two names that differ in case: an equal header is
+    dropped, a different value of the same name makes the match impossible.
+    """
+    own = list(match.get("headers") or [])
+    values = {str(entry.get("name", "")).lower(): entry for entry in reversed(own)}
+    for entry in headers:
+        there = values.get(entry["name"].lower())
+        if there is None:
+            own.append(entry)
+        elif (there.get("type") or "Exact", there.get("value")) != (entry["type"], entry["value"]):
+            return None
+    return {**match, "headers": own} if len(own) > len(match.get("headers") or []) else match

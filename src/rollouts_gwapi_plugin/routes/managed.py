@@ -1,0 +1,189 @@
+"""Which rules of a route are ours (decisions D7, D30).
+
+Takes the route and the ledger's view, returns for each rule whose managed route it is, or None for a user's. A recorded
+rule matches by its name, or by fingerprint where the installed CRD prunes rule names; where there is no record, only
+rules of exactly the names that we generate, with only this Rollout's canary behind them, are ours.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from rollouts_gwapi_plugin.model.rollout import SetHeaderRoute, StringMatch
+from rollouts_gwapi_plugin.model.routes import BackendRef, Route, Rule
+from rollouts_gwapi_plugin.routes.canonical import BackendIdentity, fingerprint
+from rollouts_gwapi_plugin.routes.desired import Desired
+from rollouts_gwapi_plugin.routes.record import ManagedRecords, RecordView, RuleMark
+
+# SectionName of the Gateway API: a DNS subdomain. Room is kept for a suffix.
+MAX_RULE_NAME: Final = 253
+MAX_BASE_NAME: Final = 243
+_ILLEGAL = re.compile(r"[^a-z0-9.-]+")
+
+
+class Purpose(Enum):
+    """What a managed rule is for."""
+
+    HEADER = "header"
+    MIRROR = "mirror"
+
+
+@dataclass(frozen=True)
+class Owned:
+    """A rule of ours: what for, and whose managed route it is."""
+
+    purpose: Purpose
+    name: str
+
+
+@dataclass(frozen=True)
+class Claim:
+    """Everything by which rules are recognised as ours on one route."""
+
+    route: Route
+    desired: Desired
+    view: RecordView
+    experiments: frozenset[BackendIdentity]
+    # Managed routes that this call sets: unrecorded rules of their generated names are taken over (D15).
+    setting: frozenset[str] = frozenset()
+
+    @property
+    def namespace(self) -> str:
+        """The route's namespace."""
+        return self.route.metadata.namespace or self.desired.namespace
+
+
+def base_name(managed: str) -> str:
+    """Return the legal rule name for a managed route's name; a name that is legal already is kept."""
+    text = _ILLEGAL.sub("-", managed.lower()).strip("-.")[:MAX_BASE_NAME].strip("-.")
+    # Each part between dots must begin and end with a letter or digit.
+    return re.sub(r"-*\.[-.]*", ".", text) or "managed"
+
+
+def is_generated(rule_name: str | None, managed: str) -> bool:
+    """Whether we would give this name to a rule of that managed route."""
+    base = base_name(managed)
+    return rule_name == base or re.fullmatch(rf"{re.escape(base)}-[1-9][0-9]*", rule_name or "") is not None
+
+
+def ownership(claim: Claim) -> list[Owned | None]:
+    """Tell for each rule of the route whose it is."""
+    owners: list[Owned | None] = [None] * len(claim.route.rules)
+    for purpose, records in (
+        (Purpose.HEADER, claim.view.record.headers),
+        (Purpose.MIRROR, claim.view.record.mirrors),
+    ):
+        for index, name in _recorded(claim, purpose, records, owners):
+            owners[index] = Owned(purpose, name)
+    names = claim.setting if claim.view.known else claim.setting | frozenset(claim.desired.managed_names)
+    for name in sorted(names, key=len, reverse=True):
+        for index, rule in enumerate(claim.route.rules):
+            purpose_by_name = _by_name(claim, rule, name) if owners[index] is None else None
+            if purpose_by_name is not None:
+                owners[index] = Owned(purpose_by_name, name)
+    for index, name in _legacy(claim):
+        owners[index] = owners[index] or Owned(Purpose.HEADER, name)
+    return owners
+
+
+def _recorded(
+    claim: Claim, purpose: Purpose, records: ManagedRecords, owners: list[Owned | None]
+) -> Iterable[tuple[int, str]]:
+    """Yield the place of each recorded rule that is still there; a mark claims at most one rule."""
+    for name, record in records.items():
+        for mark in record.rules:
+            index = _find(claim, purpose, mark, owners)
+            if index is not None:
+                owners[index] = Owned(purpose, name)
+                yield index, name
+
+
+def _find(claim: Claim, purpose: Purpose, mark: RuleMark, owners: list[Owned | None]) -> int | None:
+    unnamed = None
+    for index, rule in enumerate(claim.route.rules):
+        if owners[index] is not None:
+            continue
+        if rule.name == mark.name and (_has_shape(claim, rule, purpose) or _print(claim, rule) in mark.fingerprints):
+            return index
+        if rule.name is None and _print(claim, rule) in mark.fingerprints:
+            # Of equal unnamed rules ours is the one behind the user's, or before them where the config says so.
+            unnamed = index if unnamed is None or not claim.desired.managed_first else unnamed
+    return unnamed
+
+
+def _print(claim: Claim, rule: Rule) -> str:
+    return fingerprint(rule, claim.route.kind, claim.namespace, claim.experiments)
+
+
+def _has_shape(claim: Claim, rule: Rule, purpose: Purpose) -> bool:
+    """Whether a rule that bears a recorded name can be ours; after a ping-pong the canary's name is stable's."""
+    pair = (claim.desired.canary, claim.desired.stable)
+    if purpose is Purpose.HEADER:
+        return bool(rule.backends) and all(ref.name in pair for ref in rule.backends)
+    return any(target.name in pair for target in mirror_targets(rule))
+
+
+def mirror_targets(rule: Rule) -> list[BackendRef]:
+    """Return the targets of the rule's RequestMirror filters."""
+    mirrors = [item.get("requestMirror") for item in rule.filters or []]
+    targets = [mirror.get("backendRef") for mirror in mirrors if isinstance(mirror, dict)]
+    return [BackendRef.model_validate(target) for target in targets if isinstance(target, dict)]
+
+
+def only_canary(rule: Rule, desired: Desired, route_namespace: str) -> bool:
+    """Whether this Rollout's canary is all that stands behind the rule."""
+    return bool(rule.backends) and all(_is_canary(ref, desired, route_namespace) for ref in rule.backends)
+
+
+def mirrors_to_canary(rule: Rule, desired: Desired, route_namespace: str) -> bool:
+    """Whether the rule mirrors to this Rollout's canary."""
+    return any(_is_canary(target, desired, route_namespace) for target in mirror_targets(rule))
+
+
+def _is_canary(ref: BackendRef, desired: Desired, route_namespace: str) -> bool:
+    return ref.name == desired.canary and (ref.namespace or route_namespace) in {desired.namespace, route_namespace}
+
+
+def _by_name(claim: Claim, rule: Rule, name: str) -> Purpose | None:
+    if not is_generated(rule.name, name):
+        return None
+    if only_canary(rule, claim.desired, claim.namespace):
+        return Purpose.HEADER
+    has_pair = {claim.desired.stable, claim.desired.canary} <= {ref.name for ref in rule.backends}
+    return Purpose.MIRROR if has_pair and mirrors_to_canary(rule, claim.desired, claim.namespace) else None
+
+
+def _legacy(claim: Claim) -> Iterable[tuple[int, str]]:
+    """Yield rules that the Go plugin (up to 0.12) recorded by index, where that rule still is what it made (D30)."""
+    rules = claim.route.rules
+    for name, index in claim.view.legacy.items():
+        if name not in claim.desired.managed_names or not 0 <= index < len(rules):
+            continue
+        rule = rules[index]
+        if (
+            rule.name is None
+            and only_canary(rule, claim.desired, claim.namespace)
+            and _has_headers_of(claim, rule, name)
+        ):
+            yield index, name
+
+
+def _has_headers_of(claim: Claim, rule: Rule, name: str) -> bool:
+    """Whether every match of the rule has every header of some step of that name, in the Go plugin's spelling."""
+    there = [
+        {(str(entry.get("name", "")).lower(), str(entry.get("value", ""))) for entry in match.get("headers") or []}
+        for match in rule.matches or [{}]
+    ]
+    for step in claim.desired.all_steps:
+        if isinstance(step, SetHeaderRoute) and step.name == name and step.match:
+            wanted = {(entry.header_name.lower(), _peer_value(entry.header_value)) for entry in step.match}
+            if all(wanted <= headers for headers in there):
+                return True
+    return False
+
+
+def _peer_value(asked: StringMatch | None) -> str:
+    value = asked or StringMatch()
+    return value.exact or (f"{value.prefix}.*" if value.prefix else value.regex)

@@ -1,0 +1,262 @@
+"""The reconcilers: one function a call, route in, route out (decisions D9 to D17, D31, D32).
+
+Each takes a route, what is wanted and the ledger's view, and returns an `Outcome`: the same route object where nothing
+changes, the Rollout's record on this route as it should be afterwards, notes, and a problem that is to be reported
+although the rest was done. The input is never changed, and twice is once. An error that makes the whole call void on
+this route is raised.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from rollouts_gwapi_plugin.errors import RouteError
+from rollouts_gwapi_plugin.model.rollout import SetHeaderRoute, SetMirrorRoute
+from rollouts_gwapi_plugin.model.routes import Route, Rule
+from rollouts_gwapi_plugin.routes.desired import Desired, ManagedStep
+from rollouts_gwapi_plugin.routes.kinds import RouteKind
+from rollouts_gwapi_plugin.routes.label import mark_in_progress
+from rollouts_gwapi_plugin.routes.limits import check_limits
+from rollouts_gwapi_plugin.routes.managed import Owned, Purpose
+from rollouts_gwapi_plugin.routes.notes import Note
+from rollouts_gwapi_plugin.routes.pair import Pair, find_pair
+from rollouts_gwapi_plugin.routes.record import RecordView, RouteRecord
+from rollouts_gwapi_plugin.routes.regenerate import Managed, regenerate
+from rollouts_gwapi_plugin.routes.standing import Standing, take_apart
+from rollouts_gwapi_plugin.routes.weights import ExperimentError, Split, split_of, unresolved, weigh
+
+
+@dataclass(frozen=True)
+class Scope:
+    """How this route takes part: its kind, whether header routes are wanted on it, and what its CRD keeps."""
+
+    kind: RouteKind
+    takes_headers: bool = False
+    keeps_mirror_percent: bool = True
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one call makes of one route."""
+
+    route: Route
+    record: RouteRecord
+    notes: tuple[Note, ...] = ()
+    problem: RouteError | None = None
+
+
+def set_weight(route: Route, desired: Desired, view: RecordView, scope: Scope) -> Outcome:
+    """Bring weights, experiments and (in heal) managed routes to what is wanted.
+
+    A managed route that can't be restored never holds back the weights: it is told in a note.
+
+    Raises:
+        RouteError: no rule has the pair; or an experiment can't be set and the canary's weight is not lowered (D31).
+
+    """
+    standing = take_apart(route, desired, view, scope.kind, setting=_healed(desired, scope))
+    pair, notes = find_pair(route, _selected(standing), desired)
+    try:
+        outcome = _weigh_and_heal(standing, pair, scope, experiments=True)
+    except ExperimentError as error:
+        named = RouteError(f"{route}: {error}")
+        if not _lowers(standing, pair):
+            raise named from error
+        outcome = replace(_weigh_and_heal(standing, pair, scope, experiments=False), problem=named)
+    return replace(outcome, notes=(*notes, *outcome.notes))
+
+
+def set_managed_route(route: Route, step: ManagedStep, desired: Desired, view: RecordView, scope: Scope) -> Outcome:
+    """Set the managed route of the step's name, or remove it where the step has no match (D16).
+
+    Raises:
+        RouteError: the route can't take it; nothing is to be written.
+
+    """
+    standing = take_apart(route, desired, view, scope.kind, setting=frozenset({step.name}))
+    steps: dict[str, ManagedStep | None] = dict(standing.steps())
+    steps.pop(step.name, None)
+    if step.match:
+        _refuse_silent_full_mirror(route, step, scope)
+        steps[step.name] = step
+    elif step.name not in standing.owned_names:
+        return Outcome(route, standing.record_of(standing.managed_rules()))
+    pair, notes = find_pair(route, _selected(standing), desired)
+    managed = regenerate(standing, standing.users, pair, steps, None)
+    names = {item.owned.name for item in managed.rules}
+    if step.match and step.name not in names and not _mirrors_nothing(step):
+        reasons = "; ".join(note.text for note in managed.notes) or "no rule and the step have requests in common"
+        raise RouteError(f"{route}: managed route {step.name} can't be set: {reasons}")
+    outcome = _finish(standing, standing.users, managed, pair)
+    return replace(outcome, notes=(*notes, *outcome.notes))
+
+
+def remove_managed_routes(route: Route, desired: Desired, view: RecordView, scope: Scope) -> Outcome:
+    """Remove every managed route of the Rollout, and nothing of anyone else (D16); experiments stay."""
+    standing = take_apart(route, desired, view, scope.kind)
+    pair: Pair | None
+    try:
+        pair, _ = find_pair(route, _selected(standing), desired)
+    except RouteError:
+        pair = None
+    return _finish(standing, standing.users, Managed((), ()), pair)
+
+
+def give_back(route: Route, desired: Desired, view: RecordView, scope: Scope, *, weights: bool) -> Outcome:
+    """Remove everything of the Rollout from a route that left the configuration (D29); the weights only if told to."""
+    standing = take_apart(route, replace(desired, destinations=()), view, scope.kind)
+    users = standing.users
+    try:
+        pair, _ = find_pair(route, _selected(standing), desired)
+    except RouteError:
+        return _finish(standing, users, Managed((), ()), None)
+    split = split_of(replace(desired, weight=0, destinations=()), pair, standing.experiments)
+    if weights:
+        users = [weigh(rule, pair, split, desired) if pair.weights(rule) else rule for rule in users]
+    else:
+        users = [_without_experiments(rule, standing) for rule in users]
+    outcome = _finish(standing, users, Managed((), ()), pair)
+    unmarked = mark_in_progress(outcome.route, desired.label, desired.rollout, standing=False)
+    return replace(outcome, route=unmarked)
+
+
+def services_needed(route: Route, desired: Desired, view: RecordView, scope: Scope) -> tuple[str, ...]:
+    """Return the experiment Services that must be read before `set_weight` can put them on this route."""
+    if not desired.destinations:
+        return ()
+    standing = take_apart(route, desired, view, scope.kind)
+    rules = _selected(standing)
+    pair, _ = find_pair(route, rules, desired)
+    return unresolved([rule for rule in rules if pair.weights(rule)], pair, desired)
+
+
+def wrong_weights(route: Route, desired: Desired, view: RecordView, scope: Scope) -> str:
+    """Tell how the live weights differ from the wanted ones; empty where they do not. For VerifyWeight (D19).
+
+    Raises:
+        RouteError: no rule has the pair.
+
+    """
+    outcome = set_weight(route, replace(desired, heal=False), view, scope)
+    for index, (live, wanted) in enumerate(zip(route.rules, outcome.route.rules, strict=False)):
+        have = [(ref.name, ref.effective_weight) for ref in live.backends]
+        want = [(ref.name, ref.effective_weight) for ref in wanted.backends]
+        if have != want:
+            return f"{route}: rule {index} has {_weights(have)}, wanted {_weights(want)}"
+    return ""
+
+
+def _weights(pairs: Sequence[tuple[str, int]]) -> str:
+    return ", ".join(f"{name}={weight}" for name, weight in pairs) or "no backendRefs"
+
+
+def _selected(standing: Standing) -> list[Rule]:
+    """Return the user's rules that are to be managed: all, or the one of the configured name."""
+    name = standing.desired.rule_name
+    selected = [rule for rule in standing.users if not name or rule.name == name]
+    if name and not selected:
+        names = ", ".join(rule.name or f"{index} has no name" for index, rule in enumerate(standing.users))
+        raise RouteError(f"{standing.route}: ruleName {name!r} was not found; the rules are: {names or 'none'}")
+    return selected
+
+
+def _healed(desired: Desired, scope: Scope) -> frozenset[str]:
+    if not desired.heal or scope.kind.match is None:
+        return frozenset()
+    return frozenset(name for name, step in desired.steps.items() if step.match)
+
+
+def _weigh_and_heal(standing: Standing, pair: Pair, scope: Scope, *, experiments: bool) -> Outcome:
+    split = split_of(standing.desired, pair, standing.experiments, experiments=experiments)
+    selected = _selected(standing)
+    users = [
+        weigh(rule, pair, split, standing.desired)
+        if pair.weights(rule) and any(rule is other for other in selected)
+        else _without_experiments(rule, standing)
+        for rule in standing.users
+    ]
+    kept = _wanted(standing, scope, heal=False)[0]
+    wanted, notes = _wanted(standing, scope, heal=standing.desired.heal)
+    try:
+        outcome = _finish(standing, users, regenerate(standing, users, pair, wanted, split), pair, split)
+    except ExperimentError:
+        raise
+    except RouteError as error:
+        note = Note("ManagedRouteNotRestored", f"{standing.route}: managed routes are left as they are: {error}")
+        outcome = _finish(standing, users, regenerate(standing, users, pair, dict.fromkeys(kept), split), pair, split)
+        notes = (*notes, note)
+    return replace(outcome, notes=(*notes, *outcome.notes))
+
+
+def _without_experiments(rule: Rule, standing: Standing) -> Rule:
+    """Take recorded experiment backends off a rule that is not weighted any more."""
+    if not standing.recorded_experiments:
+        return rule
+    return rule.with_backends([ref for ref in rule.backends if not standing.is_recorded_experiment(ref)])
+
+
+def _wanted(
+    standing: Standing, scope: Scope, *, heal: bool
+) -> tuple[Mapping[str, ManagedStep | None], tuple[Note, ...]]:
+    """Return the managed routes that the route should have, each with the step that makes it (None: keep as it is)."""
+    steps: dict[str, ManagedStep | None] = dict(standing.steps())
+    notes: list[Note] = []
+    for name, step in standing.desired.steps.items() if heal else ():
+        if not step.match:
+            steps.pop(name, None)
+            continue
+        try:
+            _refuse_silent_full_mirror(standing.route, step, scope)
+        except RouteError as error:
+            notes.append(Note("ManagedRouteNotRestored", str(error)))
+            continue
+        steps[name] = step
+    if scope.kind.match is None:
+        return {}, ()
+    if not scope.takes_headers:
+        steps = {name: step for name, step in steps.items() if not _is_header(standing, name, step)}
+    return steps, tuple(notes)
+
+
+def _is_header(standing: Standing, name: str, step: ManagedStep | None) -> bool:
+    if step is not None:
+        return isinstance(step, SetHeaderRoute)
+    return any(owned == Owned(Purpose.HEADER, name) for owned in standing.owners)
+
+
+def _refuse_silent_full_mirror(route: Route, step: ManagedStep, scope: Scope) -> None:
+    """Refuse a percentage that the installed CRD would drop, and so mirror everything (D18)."""
+    if isinstance(step, SetMirrorRoute) and not scope.keeps_mirror_percent:
+        percent = 100 if step.percentage is None else step.percentage
+        if 0 < percent < 100:  # noqa: PLR2004 - per cent
+            raise RouteError(
+                f"{route}: managed route {step.name} asks to mirror {percent} %, but the installed {scope.kind.kind}"
+                " CRD drops requestMirror.percent and would mirror everything; install Gateway API 1.3 or later,"
+                " or mirror 100 %"
+            )
+
+
+def _mirrors_nothing(step: ManagedStep) -> bool:
+    return isinstance(step, SetMirrorRoute) and step.percentage == 0
+
+
+def _lowers(standing: Standing, pair: Pair) -> bool:
+    weighted = [rule for rule in standing.users if pair.weights(rule)]
+    return max(_canary_weights(weighted, pair), default=0) > standing.desired.weight
+
+
+def _canary_weights(rules: Sequence[Rule], pair: Pair) -> list[int]:
+    return [ref.effective_weight for rule in rules for ref in rule.backends if pair.is_canary(ref)]
+
+
+def _finish(
+    standing: Standing, users: Sequence[Rule], managed: Managed, pair: Pair | None, split: Split | None = None
+) -> Outcome:
+    """Put rules and label together, check the limits, and say what the record should be."""
+    rules = standing.assemble(users, managed.rules)
+    route = standing.route.with_rules(rules)
+    record = standing.record_of(managed.rules, users, split)
+    weighted = pair is not None and any(_canary_weights([rule for rule in users if pair.weights(rule)], pair))
+    stands = weighted or not record.empty
+    route = mark_in_progress(route, standing.desired.label, standing.desired.rollout, standing=stands)
+    check_limits(standing.route, route, standing.kind)
+    return Outcome(route, record, managed.notes)

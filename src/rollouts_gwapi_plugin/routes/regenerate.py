@@ -1,0 +1,83 @@
+"""Make all managed rules anew from the user's rules and the steps, so that they follow an edited source rule (D12)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from rollouts_gwapi_plugin.model.rollout import SetHeaderRoute, SetMirrorRoute
+from rollouts_gwapi_plugin.model.routes import Rule
+from rollouts_gwapi_plugin.routes.assemble import ManagedRule, in_order, name_rules
+from rollouts_gwapi_plugin.routes.desired import ManagedStep
+from rollouts_gwapi_plugin.routes.headers import header_rules
+from rollouts_gwapi_plugin.routes.managed import Owned, Purpose
+from rollouts_gwapi_plugin.routes.mirror import mirror_rules
+from rollouts_gwapi_plugin.routes.notes import Note
+from rollouts_gwapi_plugin.routes.pair import Pair
+from rollouts_gwapi_plugin.routes.sources import Made, Source
+from rollouts_gwapi_plugin.routes.standing import Standing
+from rollouts_gwapi_plugin.routes.weights import Split, weigh
+
+Steps = Mapping[str, ManagedStep | None]
+
+
+@dataclass(frozen=True)
+class Managed:
+    """All managed rules of a Rollout on a route, in order, and what was left out of them."""
+
+    rules: tuple[ManagedRule, ...]
+    notes: tuple[Note, ...]
+
+
+def regenerate(standing: Standing, users: Sequence[Rule], pair: Pair, steps: Steps, split: Split | None) -> Managed:
+    """Make the managed rules of the steps; a managed route without a step keeps its rules as they are.
+
+    Raises:
+        RouteError: a step asks for what the kind of route can't match.
+
+    """
+    sources = [
+        Source(rule, index)
+        for index, rule in enumerate(users)
+        if pair.weights(rule) and standing.desired.rule_name in ("", rule.name)
+    ]
+    mirrors = _mirrors(standing, sources, pair, steps)
+    # A mirror rule would beat a header rule by a method or a longer path: header rules are made from it, too (D14).
+    derived = [
+        Source(users[made.index].replace(matches=made.rule.matches), made.index, mirrored=True) for _, made in mirrors
+    ]
+    headers, notes = _headers(standing, [*sources, *derived], pair, steps)
+    kept = [item for item in standing.managed_rules() if item.owned.name in steps and steps[item.owned.name] is None]
+    kept = [replace(item, rule=_follow(item, standing, pair, split)) for item in kept]
+    made = in_order([*mirrors, *headers], standing.desired.managed_names)
+    taken = frozenset(rule.name for rule in users if rule.name) | {item.name for item in kept}
+    named = name_rules(made, standing.owned_rules(), taken, standing.kind.kind)
+    rules = [*(replace(item, step=steps[item.owned.name]) for item in named), *kept]
+    return Managed(tuple(rules), notes)
+
+
+def _mirrors(standing: Standing, sources: Sequence[Source], pair: Pair, steps: Steps) -> list[tuple[Owned, Made]]:
+    match_kind = standing.kind.match
+    made: list[tuple[Owned, Made]] = []
+    for name, step in steps.items():
+        if isinstance(step, SetMirrorRoute) and match_kind is not None:
+            rules = mirror_rules(step, sources, pair, match_kind, standing.kind.kind)
+            made += [(Owned(Purpose.MIRROR, name), item) for item in rules]
+    return in_order(made, standing.desired.managed_names)
+
+
+def _headers(
+    standing: Standing, sources: Sequence[Source], pair: Pair, steps: Steps
+) -> tuple[list[tuple[Owned, Made]], tuple[Note, ...]]:
+    made: list[tuple[Owned, Made]] = []
+    notes: list[Note] = []
+    for name, step in steps.items():
+        if isinstance(step, SetHeaderRoute):
+            result = header_rules(step, sources, pair, kind=standing.kind.kind, match_any=standing.desired.match_any)
+            made += [(Owned(Purpose.HEADER, name), item) for item in result.made]
+            notes += result.notes
+    return made, tuple(notes)
+
+
+def _follow(item: ManagedRule, standing: Standing, pair: Pair, split: Split | None) -> Rule:
+    """Return a kept rule; a mirror rule's weights follow its source's."""
+    follows = item.owned.purpose is Purpose.MIRROR and split is not None and pair.weights(item.rule)
+    return weigh(item.rule, pair, split, standing.desired) if follows and split is not None else item.rule

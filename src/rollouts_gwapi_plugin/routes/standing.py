@@ -1,0 +1,132 @@
+"""A route taken apart: the user's rules, ours, and what is known of ours."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from rollouts_gwapi_plugin.model.rollout import SetHeaderRoute
+from rollouts_gwapi_plugin.model.routes import BackendRef, Route, Rule
+from rollouts_gwapi_plugin.routes.assemble import Block, ManagedRule, assemble
+from rollouts_gwapi_plugin.routes.canonical import BackendIdentity, backend_identity, fingerprint
+from rollouts_gwapi_plugin.routes.desired import Desired, ManagedStep
+from rollouts_gwapi_plugin.routes.experiments import leftovers
+from rollouts_gwapi_plugin.routes.kinds import RouteKind
+from rollouts_gwapi_plugin.routes.managed import Claim, Owned, Purpose, base_name, ownership
+from rollouts_gwapi_plugin.routes.record import ManagedRecord, RecordView, RouteRecord, RuleMark
+from rollouts_gwapi_plugin.routes.weights import Split
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What stands on a route, for one Rollout."""
+
+    route: Route
+    desired: Desired
+    view: RecordView
+    kind: RouteKind
+    owners: tuple[Owned | None, ...]
+    # Experiment backends of this Rollout that are on record, or known by their names where there is no record.
+    recorded_experiments: frozenset[BackendIdentity]
+
+    @property
+    def namespace(self) -> str:
+        """The route's namespace."""
+        return self.route.metadata.namespace or self.desired.namespace
+
+    @property
+    def experiments(self) -> frozenset[BackendIdentity]:
+        """Experiment backends that are on the route already."""
+        return self.recorded_experiments
+
+    @cached_property
+    def users(self) -> list[Rule]:
+        """The rules that are not ours, in order."""
+        return [rule for rule, owner in zip(self.route.rules, self.owners, strict=True) if owner is None]
+
+    @cached_property
+    def owned_names(self) -> frozenset[str]:
+        """The managed routes of which a rule is on the route, or an entry on record."""
+        names = {owner.name for owner in self.owners if owner is not None}
+        return frozenset(names | set(self.view.record.headers) | set(self.view.record.mirrors))
+
+    def owned_rules(self) -> list[tuple[Owned, Rule]]:
+        """Return our rules with whose they are, in order."""
+        pairs = zip(self.route.rules, self.owners, strict=True)
+        return [(owner, rule) for rule, owner in pairs if owner is not None]
+
+    def managed_rules(self) -> list[ManagedRule]:
+        """Return our rules as they stand now."""
+        result, users = [], 0
+        for rule, owner in zip(self.route.rules, self.owners, strict=True):
+            if owner is None:
+                users += 1
+            else:
+                before = users if owner.purpose is Purpose.MIRROR else None
+                result.append(ManagedRule(owner, rule.name or base_name(owner.name), rule, before))
+        return result
+
+    def steps(self) -> Mapping[str, ManagedStep | None]:
+        """Return the managed routes that have a rule here, each with the step that made it, None: not known."""
+        result: dict[str, ManagedStep | None] = {}
+        for owner in self.owners:
+            if owner is None:
+                continue
+            records = self.view.record.headers if owner.purpose is Purpose.HEADER else self.view.record.mirrors
+            record = records.get(owner.name)
+            step = record.step if record else None
+            result[owner.name] = step or self._step_of_rollout(owner)
+        return result
+
+    def _step_of_rollout(self, owner: Owned) -> ManagedStep | None:
+        """Return the Rollout's own step for a rule without a record: the last up to now, else any with a match."""
+        candidates = [step for step in (self.desired.steps.get(owner.name), *self.desired.all_steps) if step]
+        for step in candidates:
+            is_header = isinstance(step, SetHeaderRoute)
+            if step.name == owner.name and step.match and is_header == (owner.purpose is Purpose.HEADER):
+                return step
+        return None
+
+    def is_recorded_experiment(self, ref: BackendRef) -> bool:
+        """Whether the backend is an experiment's of this Rollout."""
+        return backend_identity(ref, self.namespace) in self.recorded_experiments
+
+    def assemble(self, users: Sequence[Rule], managed: Sequence[ManagedRule]) -> list[Rule]:
+        """Return all rules in order."""
+        block = Block(self.desired.managed_first, self.view.foreign)
+        return assemble(self.route, self.owners, users, managed, block)
+
+    def record_of(
+        self, managed: Sequence[ManagedRule], users: Sequence[Rule] | None = None, split: Split | None = None
+    ) -> RouteRecord:
+        """Return the record of the managed rules and of the experiment backends in the user's rules."""
+        ours = self.recorded_experiments | (split.ours if split else frozenset())
+        present = [backend_identity(ref, self.namespace) for rule in (users or self.users) for ref in rule.backends]
+        records: dict[Purpose, dict[str, ManagedRecord]] = {Purpose.HEADER: {}, Purpose.MIRROR: {}}
+        steps = self.steps()
+        for item in managed:
+            print_ = fingerprint(item.rule, self.kind.kind, self.namespace, ours)
+            mark = RuleMark(item.name, (print_,))
+            one = ManagedRecord((mark,), item.step or steps.get(item.owned.name))
+            named = records[item.owned.purpose]
+            named[item.owned.name] = named[item.owned.name].union(one) if item.owned.name in named else one
+        experiments = tuple(dict.fromkeys(identity for identity in present if identity in ours))
+        return RouteRecord(records[Purpose.HEADER], records[Purpose.MIRROR], experiments)
+
+
+def take_apart(
+    route: Route, desired: Desired, view: RecordView, kind: RouteKind, *, setting: frozenset[str] = frozenset()
+) -> Standing:
+    """Tell the user's rules from ours; unrecorded rules of the names that are being set are ours, too (D15)."""
+    recorded = frozenset(view.record.experiments) | (frozenset() if view.known else leftovers(route, desired))
+    # A destination's own Service in a rule is an experiment backend, whether its record survived or not.
+    named = {
+        backend_identity(ref, route.metadata.namespace or desired.namespace)
+        for rule in route.rules
+        for ref in rule.backends
+        if ref.name in {destination.name for destination in desired.destinations}
+    }
+    if kind.match is None:
+        owners: Sequence[Owned | None] = [None] * len(route.rules)
+    else:
+        owners = ownership(Claim(route, desired, view, recorded | named, setting))
+    return Standing(route, desired, view, kind, tuple(owners), recorded)

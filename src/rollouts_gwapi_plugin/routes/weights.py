@@ -1,0 +1,124 @@
+"""Weights of one rule, experiment backends included (decisions D9, D11, D31).
+
+Takes a rule that has the pair and returns it with canary = w, experiments as given and stable the rest. Foreign
+backends keep content and order. A backend that has its weight already stays the same object, and so does a rule.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from rollouts_gwapi_plugin.errors import RouteError
+from rollouts_gwapi_plugin.model.base import JsonObject
+from rollouts_gwapi_plugin.model.routes import BackendRef, Rule
+from rollouts_gwapi_plugin.routes.canonical import BackendIdentity, backend_identity
+from rollouts_gwapi_plugin.routes.desired import Desired, Destination
+from rollouts_gwapi_plugin.routes.limits import MAX_BACKENDS
+from rollouts_gwapi_plugin.routes.pair import Pair
+
+
+class ExperimentError(RouteError):
+    """An experiment's backends can't be set on this route; the pair alone can (D31)."""
+
+
+@dataclass(frozen=True)
+class Split:
+    """The numbers of a rule, and which backends are experiments of this Rollout."""
+
+    stable: int
+    canary: int
+    destinations: tuple[Destination, ...]
+    ours: frozenset[BackendIdentity]
+
+
+def split_of(desired: Desired, pair: Pair, recorded: Iterable[BackendIdentity], *, experiments: bool = True) -> Split:
+    """Return the numbers; without experiments their share stays with stable (D31)."""
+    destinations = desired.destinations if experiments else ()
+    stable = max(0, desired.max_weight - desired.weight - sum(destination.weight for destination in destinations))
+    named = {pair.identity(destination.name) for destination in destinations}
+    ours = frozenset({*recorded, *named}) - {pair.identity(pair.stable), pair.identity(pair.canary)}
+    return Split(stable, desired.weight, destinations, ours)
+
+
+def weigh(rule: Rule, pair: Pair, split: Split, desired: Desired) -> Rule:
+    """Return the rule with the split's weights.
+
+    Raises:
+        ExperimentError: an experiment's Service has no port that fits, or the rule no room for it.
+
+    """
+    wanted = _experiment_refs(rule, pair, split, desired)
+    backends: list[BackendRef] = []
+    for ref in rule.backends:
+        if pair.is_stable(ref):
+            backends.append(ref.with_weight(split.stable))
+        elif pair.is_canary(ref):
+            backends.append(ref.with_weight(split.canary))
+        elif backend_identity(ref, pair.route_namespace) not in split.ours:
+            backends.append(ref)
+        elif (same := _same(wanted, ref)) is not None:
+            wanted.remove(same)
+            backends.append(ref.with_weight(same.effective_weight))
+    if wanted and len(backends) + len(wanted) > MAX_BACKENDS:
+        names = ", ".join(destination.name for destination in split.destinations)
+        raise ExperimentError(
+            f"a rule would have {len(backends) + len(wanted)} backendRefs with the experiment's ({names}),"
+            f" the Gateway API takes {MAX_BACKENDS}"
+        )
+    return rule.with_backends([*backends, *wanted])
+
+
+def _same(wanted: list[BackendRef], ref: BackendRef) -> BackendRef | None:
+    return next((other for other in wanted if other.name == ref.name and other.port == ref.port), None)
+
+
+def _experiment_refs(rule: Rule, pair: Pair, split: Split, desired: Desired) -> list[BackendRef]:
+    """Return the references that the rule should have, one for each backend of stable, so that shares hold for each."""
+    refs: list[BackendRef] = []
+    stables = [ref for ref in rule.backends if pair.is_stable(ref)]
+    for destination in split.destinations:
+        identity = pair.identity(destination.name)
+        there = [ref for ref in rule.backends if backend_identity(ref, pair.route_namespace) == identity]
+        for index, stable in enumerate(stables):
+            raw: JsonObject = {
+                field: value
+                for field, value in stable.dump().items()
+                if field in {"group", "kind", "namespace"} and value is not None
+            }
+            # What stands there has its port already; the Service is not asked again.
+            port = there[index].port if index < len(there) else _port(destination, stable.port, desired)
+            if port is not None:
+                raw["port"] = port
+            refs.append(BackendRef.model_validate({**raw, "name": destination.name, "weight": destination.weight}))
+    return refs
+
+
+def unresolved(rules: Iterable[Rule], pair: Pair, desired: Desired) -> tuple[str, ...]:
+    """Return the destinations whose Service must be read before the weighted rules can have them."""
+    names: dict[str, None] = {}
+    for rule in rules:
+        present: dict[BackendIdentity, int] = {}
+        for ref in rule.backends:
+            identity = backend_identity(ref, pair.route_namespace)
+            present[identity] = present.get(identity, 0) + 1
+        stables = present.get(pair.identity(pair.stable), 0)
+        for destination in desired.destinations:
+            if destination.ports is None and present.get(pair.identity(destination.name), 0) < stables:
+                names[destination.name] = None
+    return tuple(names)
+
+
+def _port(destination: Destination, own: int | None, desired: Desired) -> int | None:
+    """Return the Service's port for a port of the pair: the same number, else the same name, else its only port."""
+    ports = destination.ports or ()
+    numbers = [port.port for port in ports]
+    if own is None or own in numbers:
+        return own
+    names = {port.name for port in desired.stable_ports if port.port == own and port.name}
+    by_name = [port.port for port in ports if port.name in names]
+    if by_name or len(numbers) == 1:
+        return (by_name or numbers)[0]
+    listing = ", ".join(f"{port.port} ({port.name})" if port.name else str(port.port) for port in ports) or "no ports"
+    raise ExperimentError(
+        f"experiment Service {desired.namespace}/{destination.name}: no port fits port {own} of Service"
+        f" {desired.stable}; it has {listing}. Name the container port as the stable Service's port is named, or expose {own}"
+    )
