@@ -21,7 +21,7 @@ def run(arguments: list[str]) -> int:
     if wants_serve:
         from rollouts_gwapi_plugin.serve import run as serve
 
-        return serve([argument for argument in arguments if argument != "serve"])
+        return serve(arguments[1:] if arguments[:1] == ["serve"] else arguments)
     from rollouts_gwapi_plugin.cli.group import main
 
     return main(arguments, COMMANDS)
