@@ -18,6 +18,8 @@ from typing import Self
 NAME_HEADER = "x-backend"
 # Requests are kept for tests to look at; a load run of hours must not grow the process.
 KEPT_REQUESTS = 1000
+# How long stopping may take: the server looks this often whether it should.
+STOP_SECONDS = 0.05
 # A body is read away and dropped; a load generator sends none, a curious user a small one.
 MAX_BODY = 10 * 1024 * 1024
 
@@ -41,7 +43,9 @@ class EchoBackend:
         self._count = 0
         self._lock = threading.Lock()
         self._server = _Server(self)
-        self._thread = threading.Thread(target=self._server.serve_forever, name=f"echo-{name}", daemon=True)
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, args=(STOP_SECONDS,), name=f"echo-{name}", daemon=True
+        )
 
     @property
     def address(self) -> tuple[str, int]:

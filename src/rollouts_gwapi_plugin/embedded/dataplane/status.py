@@ -11,7 +11,7 @@ from rollouts_gwapi_plugin.embedded.dataplane.attachment import Attachment
 from rollouts_gwapi_plugin.embedded.dataplane.references import Problem
 from rollouts_gwapi_plugin.model.base import JsonObject
 
-CONTROLLER_NAME = "rollouts-gwapi-plugin.example.com/reference-data-plane"
+CONTROLLER_NAME = "embedded.rollouts-gwapi-plugin/reference-data-plane"
 
 
 def route_status(

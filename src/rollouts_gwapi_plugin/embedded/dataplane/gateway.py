@@ -1,0 +1,204 @@
+"""The reference Gateway: follows an API server, routes real requests by what it finds, writes route status.
+
+`ReferenceGateway(connection, gateway, endpoints)` is a context manager; each HTTP listener of the Gateway object gets
+a port of the loopback (`url("http")`). After every change of routes, Services or grants the listeners get a new
+configuration as a whole, then the routes' status is written with the generation that is now in effect, as a Gateway's
+controller does. `wait_for` says when that has happened for a route. Kinds without an HTTP listener (TCP, TLS, UDP)
+get status only.
+
+`lag` delays every change by that many seconds, and `writes_status` off makes a controller that reports nothing: how
+slow and silent gateways look to a plugin.
+"""
+
+import datetime as dt
+import threading
+import time
+from collections.abc import Callable
+from http import HTTPStatus
+from types import TracebackType
+from typing import Self
+
+from rollouts_gwapi_plugin.embedded.dataplane.attachment import attachments, seen_by_listener
+from rollouts_gwapi_plugin.embedded.dataplane.dealing import Dealer
+from rollouts_gwapi_plugin.embedded.dataplane.decision import Configuration, Decision, decide
+from rollouts_gwapi_plugin.embedded.dataplane.endpoints import Address, Endpoints
+from rollouts_gwapi_plugin.embedded.dataplane.matching import RouteTable
+from rollouts_gwapi_plugin.embedded.dataplane.proxy import Listener, Upstream
+from rollouts_gwapi_plugin.embedded.dataplane.references import (
+    GATEWAY_GROUP,
+    References,
+    ServicePort,
+    references_of,
+)
+from rollouts_gwapi_plugin.embedded.dataplane.request import HttpRequest
+from rollouts_gwapi_plugin.embedded.dataplane.status import route_status
+from rollouts_gwapi_plugin.embedded.dataplane.watching import ApiConnection, Follower
+from rollouts_gwapi_plugin.errors import Unavailable
+from rollouts_gwapi_plugin.log import get_logger
+from rollouts_gwapi_plugin.model.base import JsonObject
+
+ROUTE_PLURALS = ("httproutes", "grpcroutes", "tcproutes", "tlsroutes", "udproutes")
+GRANTS = "referencegrants"
+VERSIONS = ("v1", "v1beta1", "v1alpha3", "v1alpha2")
+START_SECONDS = 10.0
+
+
+class ReferenceGateway:
+    """One Gateway with its listeners."""
+
+    def __init__(
+        self,
+        connection: ApiConnection,
+        gateway: JsonObject,
+        endpoints: Endpoints,
+        *,
+        ports: dict[str, int] | None = None,
+        seed: int = 0,
+    ) -> None:
+        self.lag = 0.0
+        self.writes_status = True
+        self._connection = connection
+        self._gateway = gateway
+        self._endpoints = endpoints
+        self._dealer = Dealer(seed)
+        self._services: dict[tuple[str, str], JsonObject] = {}
+        self._configurations: dict[str, Configuration] = {}
+        self._effective: dict[tuple[str, str, str], int] = {}
+        self._changed = threading.Event()
+        self._stopped = threading.Event()
+        self._programmed = threading.Condition()
+        self._upstream = Upstream(self._address)
+        self._followers: dict[str, Follower] = {}
+        self._listeners = {
+            listener["name"]: Listener(
+                listener["name"],
+                self._decider(listener["name"]),
+                self._upstream,
+                (ports or {}).get(listener["name"], 0),
+            )
+            for listener in gateway["spec"]["listeners"]
+            if listener["protocol"] == "HTTP"
+        }
+        self._programmer = threading.Thread(target=self._run, name="gateway-programmer", daemon=True)
+
+    def url(self, listener: str = "") -> str:
+        """Return the address of a listener, of the first one without a name."""
+        return self._listeners[listener or next(iter(self._listeners))].url
+
+    def wait_for(self, kind: str, namespace: str, name: str, generation: int, seconds: float) -> None:
+        """Wait until the route's generation, or a later one, is in effect; for a Service, its resourceVersion.
+
+        Raises:
+            Unavailable: It is not after that many seconds.
+        """
+
+        def in_effect() -> bool:
+            return self._effective.get((kind, namespace, name), 0) >= generation
+
+        with self._programmed:
+            if not self._programmed.wait_for(in_effect, seconds):
+                found = self._effective.get((kind, namespace, name), 0)
+                raise Unavailable(f"{kind} {namespace}/{name}: generation {found} in effect, {generation} wanted")
+
+    def __enter__(self) -> Self:
+        kinds = self._connection.served(GATEWAY_GROUP, VERSIONS)
+        kinds["services"] = self._connection.served("", ("v1",))["services"]
+        for plural in ("services", GRANTS, *ROUTE_PLURALS):
+            if plural in kinds:
+                self._followers[plural] = Follower(self._connection, kinds[plural], self._changed.set)
+        for follower in self._followers.values():
+            follower.start()
+        deadline = time.monotonic() + START_SECONDS
+        for plural, follower in self._followers.items():
+            if not follower.ready.wait(max(0.0, deadline - time.monotonic())):
+                raise Unavailable(f"{plural} could not be listed at {self._connection.server} in {START_SECONDS:g} s")
+        self._program()
+        self._programmer.start()
+        for listener in self._listeners.values():
+            listener.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for listener in self._listeners.values():
+            listener.stop()
+        self._stopped.set()
+        self._changed.set()
+        self._programmer.join()
+        for follower in self._followers.values():
+            follower.stop()
+        self._upstream.close()
+
+    def _decider(self, listener: str) -> Callable[[HttpRequest], Decision]:
+        return lambda request: decide(request, self._configurations[listener], self._dealer)
+
+    def _address(self, target: ServicePort) -> Address | None:
+        service = self._services.get((target.namespace, target.name))
+        return None if service is None else self._endpoints.next_address(service)
+
+    def _run(self) -> None:
+        while True:
+            self._changed.wait()
+            self._changed.clear()
+            if self._stopped.is_set() or (self.lag and self._stopped.wait(self.lag)):
+                return
+            try:
+                self._program()
+            except (KeyError, TypeError, ValueError) as error:
+                # An object that the API took without a schema can have any shape; the last configuration stays.
+                get_logger().warning("the configuration can't be used", error=repr(error))
+            except Unavailable as error:
+                get_logger().warning("status was not written", error=str(error))
+
+    def _program(self) -> None:
+        """Put the objects of this moment into effect."""
+        routes = [route for plural in ROUTE_PLURALS for route in self._objects(plural)]
+        services = self._objects("services")
+        references = References(services, self._objects(GRANTS))
+        self._services = {
+            (service["metadata"].get("namespace", ""), service["metadata"]["name"]): service for service in services
+        }
+        self._configurations = {
+            listener["name"]: self._configuration(listener, routes, references)
+            for listener in self._gateway["spec"]["listeners"]
+        }
+        with self._programmed:
+            self._effective = {_identity(route): route["metadata"].get("generation", 1) for route in routes}
+            self._effective |= {_identity(service): int(service["metadata"]["resourceVersion"]) for service in services}
+            self._programmed.notify_all()
+        if self.writes_status:
+            for route in routes:
+                self._write_status(route, references)
+
+    def _objects(self, plural: str) -> list[JsonObject]:
+        follower = self._followers.get(plural)
+        return follower.objects() if follower else []
+
+    def _configuration(self, listener: JsonObject, routes: list[JsonObject], references: References) -> Configuration:
+        attached = [
+            route
+            for route in routes
+            if any(listener["name"] in attachment.listeners for attachment in attachments(route, self._gateway))
+        ]
+        seen = [shown for route in attached if (shown := seen_by_listener(route, listener)) is not None]
+        return Configuration(RouteTable(seen), references, listener["port"])
+
+    def _write_status(self, route: JsonObject, references: References) -> None:
+        refs = [ref for rule in (route.get("spec") or {}).get("rules") or [] for ref in references_of(rule)]
+        problems = [problem for ref in refs if (problem := references.problem(route, ref))]
+        now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        status = route_status(route, attachments(route, self._gateway), problems, now)
+        if status == (route.get("status") or {}):
+            return
+        plural = next(name for name, follower in self._followers.items() if follower.served.kind == route["kind"])
+        path = self._followers[plural].served.object_path(route["metadata"])
+        # Conditional: what is stale is not worth writing, the newer object is on its way here.
+        body = {"metadata": {"resourceVersion": route["metadata"]["resourceVersion"]}, "status": status}
+        code, answer = self._connection.json("PATCH", f"{path}/status", body)
+        if code not in {HTTPStatus.OK, HTTPStatus.CONFLICT, HTTPStatus.NOT_FOUND}:
+            get_logger().warning("status was refused", route=path, status=code, error=str(answer.get("message")))
+
+
+def _identity(item: JsonObject) -> tuple[str, str, str]:
+    return item["kind"], item["metadata"].get("namespace", ""), item["metadata"]["name"]

@@ -1,0 +1,35 @@
+"""Echo backends tell their name and what they received."""
+
+import http.client
+import json
+
+from rollouts_gwapi_plugin.embedded.backends import MAX_BODY, EchoBackend
+
+
+def test_echo() -> None:
+    """An answer names the backend and repeats the request; each request is counted and kept."""
+    with EchoBackend("v1", status=503) as backend:
+        client = http.client.HTTPConnection(*backend.address, timeout=10)
+        client.request("POST", "/a?b", b"body", {"X-A": "1"})
+        answer = client.getresponse()
+        seen = json.loads(answer.read())
+        client.request("GET", "/again")
+        client.getresponse().read()
+        client.close()
+
+        assert (answer.status, answer.headers["x-backend"], seen["backend"]) == (503, "v1", "v1")
+        assert (seen["method"], seen["path"], seen["headers"]["x-a"]) == ("POST", "/a?b", "1")
+        assert (backend.count, [one.target for one in backend.received]) == (2, ["/a?b", "/again"])
+
+
+def test_a_huge_body_is_not_read() -> None:
+    """A body over the limit is left unread, and the connection ends after the answer."""
+    with EchoBackend("v1") as backend:
+        client = http.client.HTTPConnection(*backend.address, timeout=10)
+        client.putrequest("POST", "/")
+        client.putheader("content-length", str(MAX_BODY + 1))
+        client.endheaders()
+        answer = client.getresponse()
+        client.close()
+
+    assert (answer.status, answer.will_close) == (200, False)
