@@ -6,7 +6,7 @@ are being read, so positions only grow; if it has not come yet, the stream gives
 the value again from its start when there is more.
 """
 
-from typing import Protocol
+from typing import NoReturn, Protocol
 
 from rollouts_gwapi_plugin.wire.gob import registry
 from rollouts_gwapi_plugin.wire.gob.definitions import StructDefinition
@@ -35,7 +35,8 @@ class Compiler:
         self._types = types
         self._limits = limits
         self._stream = stream
-        self._left = limits.values
+        # Structs and elements that may still be built for this value.
+        self.left = limits.values
         self._walkers: dict[int, Walker] = {**BUILT_IN_WALKERS, registry.INTERFACE: self._walk_interface}
         self._readers: dict[tuple[int, int], Reader] = {}
         self._readers_at_top: dict[tuple[int, int], Reader] = {}
@@ -44,19 +45,23 @@ class Compiler:
 
     def begin(self) -> None:
         """Get ready for a new value."""
-        self._left = self._limits.values
+        self.left = self._limits.values
 
     def too_deep(self, position: int) -> Fault:
         """Return the fault of a value with too many levels."""
         return Fault(position, f"more than {self._limits.nesting} levels")
 
     def enter(self, position: int, levels: int, count: int) -> None:
-        """Count structs and elements before they are built; raise `Fault` where there are too many, or too deep."""
-        if levels <= 0:
+        """Count elements before they are built; raise `Fault` where there are too many, or too deep."""
+        self.left -= count
+        if not levels or self.left < 0:
+            self.refuse(position, levels)
+
+    def refuse(self, position: int, levels: int) -> NoReturn:
+        """Raise the fault of a value with too many levels, or else with too many structs and elements."""
+        if not levels:
             raise self.too_deep(position)
-        self._left -= count
-        if self._left < 0:
-            raise Fault(position, f"more than {self._limits.values} structs and elements in a value")
+        raise Fault(position, f"more than {self._limits.values} structs and elements in a value")
 
     def walker(self, number: int, position: int) -> Walker:
         """Return the walker of a type."""

@@ -12,7 +12,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from rollouts_gwapi_plugin.wire.gob.varint import Fault, missing, read_int, read_long_uint, read_uint
+from rollouts_gwapi_plugin.wire.gob.varint import (
+    LONGEST,
+    ONE_BYTE,
+    SMALL,
+    Fault,
+    missing,
+    read_int,
+    read_long_uint,
+    read_uint,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +99,10 @@ def _skip_common(data: bytearray, position: int) -> int:
         position = _expect(data, position + size, 1)
     else:
         position = _expect(data, position, 2)
-    _, position = read_uint(data, position)
-    return _expect(data, position, 0)
+    first = data[position]
+    if SMALL <= first < 256 - LONGEST:
+        raise _UnusualForm
+    return _expect(data, position + (1 if first < SMALL else 257 - first), 0)
 
 
 def _read_plain(data: bytearray, position: int, kind: int) -> tuple[Definition, int]:
@@ -124,7 +135,7 @@ def _read_struct(data: bytearray, position: int) -> tuple[Definition, int]:
                 raise _UnusualForm
             size = data[position + 1]
             position += 2
-            if not 0 < size < 128:  # noqa: PLR2004 - a small integer; longer names go the general way
+            if not 0 < size < SMALL:
                 raise _UnusualForm
             name = data[position : position + size].decode("utf-8", "surrogateescape")
             position += size
@@ -132,7 +143,10 @@ def _read_struct(data: bytearray, position: int) -> tuple[Definition, int]:
                 raise _UnusualForm
             number = data[position + 1]
             position += 2
-            if number >= 128:  # noqa: PLR2004 - not a small integer
+            if number == ONE_BYTE:
+                number = data[position]
+                position += 1
+            elif number >= SMALL:
                 number, position = read_long_uint(data, position - 1)
             if data[position]:
                 raise _UnusualForm

@@ -104,7 +104,9 @@ def _struct_reader(compiler: "Compiler", definition: StructDefinition) -> Reader
     fields: dict[int, tuple[str, Reader]] = {}
 
     def read(data: bytearray, position: int, levels: int) -> tuple[dict[str, Any], int]:
-        compiler.enter(position, levels, 1)
+        compiler.left -= 1
+        if not levels or compiler.left < 0:
+            compiler.refuse(position, levels)
         levels -= 1
         value: dict[str, Any] = {}
         number = -1
@@ -139,7 +141,9 @@ def _projected_reader(compiler: "Compiler", definition: StructDefinition, projec
             walkers[number] = compiler.walker(type_number, position)
 
     def read(data: bytearray, position: int, levels: int) -> tuple[dict[str, Any], int]:
-        compiler.enter(position, levels, 1)
+        compiler.left -= 1
+        if not levels or compiler.left < 0:
+            compiler.refuse(position, levels)
         levels -= 1
         value: dict[str, Any] = {}
         number = -1

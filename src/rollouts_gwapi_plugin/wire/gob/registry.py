@@ -4,8 +4,6 @@ A definition is read once, when the first value of its type is. The same definit
 read a second time from its start; a second definition of a type is an error.
 """
 
-from dataclasses import dataclass
-
 from rollouts_gwapi_plugin.wire.gob.definitions import (
     ArrayDefinition,
     Definition,
@@ -23,73 +21,78 @@ BOOL, INT, UINT, FLOAT, BYTES, STRING, COMPLEX, INTERFACE = range(1, 9)
 BUILT_IN = range(BOOL, INTERFACE + 1)
 
 
-@dataclass(slots=True)
-class _Entry:
-    """Where a definition stands in the stream, its bytes, and what it means once it was asked for."""
-
-    offset: int
-    raw: bytearray
-    definition: Definition | None = None
-
-
 class TypeRegistry:
     """The user's types of one stream by their numbers."""
 
     def __init__(self, limits: Limits, *, strict: bool) -> None:
         self._limits = limits
         self._strict = strict
-        self._entries: dict[int, _Entry] = {}
+        # Where in the stream each type is defined.
+        self._offsets: dict[int, int] = {}
+        # The definitions that nobody asked for yet, and those that somebody did.
+        self._kept: dict[int, bytearray] = {}
+        self._definitions: dict[int, Definition] = {}
         self._bytes = 0
+
+    def __len__(self) -> int:
+        return len(self._offsets)
 
     def keep(self, number: int, raw: bytearray, offset: int) -> None:
         """Keep a definition that is a message of its own; `offset` is where its bytes start in the stream."""
-        self._add(number, _Entry(offset, raw), len(raw), 0)
+        self._bytes += len(raw)
+        if number < FIRST_USER_TYPE or number in self._offsets or self._is_full():
+            raise self._refused(number, 0)
+        self._offsets[number] = offset
+        self._kept[number] = raw
         if self._strict:
             self.get(number, 0)
 
     def define(self, number: int, data: bytearray, position: int, offset: int) -> int:
         """Read a definition in the midst of a message; return the position after it."""
         definition, end = read_definition(data, position)
-        known = self._entries.get(number)
-        if known is None or known.offset != offset:
-            self._add(number, _Entry(offset, bytearray(), definition), end - position, position)
+        if self._offsets.get(number) != offset:
+            self._bytes += end - position
+            if number < FIRST_USER_TYPE or number in self._offsets or self._is_full():
+                raise self._refused(number, position)
+            self._offsets[number] = offset
+            self._definitions[number] = definition
         return end
 
-    def _add(self, number: int, entry: _Entry, size: int, position: int) -> None:
+    def _is_full(self) -> bool:
+        return len(self._offsets) >= self._limits.types or self._bytes > self._limits.definition_bytes
+
+    def _refused(self, number: int, position: int) -> Fault:
+        """Return why a definition is not taken."""
         if number < FIRST_USER_TYPE:
-            raise Fault(position, f"a definition of type {number}; numbers below {FIRST_USER_TYPE} are Go's own")
-        if number in self._entries:
-            raise Fault(position, f"a second definition of type {number}")
-        self._bytes += size
-        if len(self._entries) >= self._limits.types:
-            raise Fault(position, f"more than {self._limits.types} types")
+            return Fault(position, f"a definition of type {number}; numbers below {FIRST_USER_TYPE} are Go's own")
+        if number in self._offsets:
+            return Fault(position, f"a second definition of type {number}")
         if self._bytes > self._limits.definition_bytes:
-            raise Fault(position, f"more than {self._limits.definition_bytes} bytes of type definitions")
-        self._entries[number] = entry
+            return Fault(position, f"more than {self._limits.definition_bytes} bytes of type definitions")
+        return Fault(position, f"more than {self._limits.types} types")
 
     def get(self, number: int, position: int) -> Definition:
         """Return a type's definition; `position` is where a value of it begins."""
-        entry = self._entries.get(number)
-        if entry is None:
-            raise Fault(position, f"a value of type {number}, which is not defined")
-        if entry.definition is None:
-            entry.definition = self._read(number, entry, position)
-            entry.raw = bytearray()
-        return entry.definition
+        definition = self._definitions.get(number)
+        if definition is None:
+            definition = self._definitions[number] = self._read(number, position)
+        return definition
 
-    @staticmethod
-    def _read(number: int, entry: _Entry, position: int) -> Definition:
+    def _read(self, number: int, position: int) -> Definition:
+        raw = self._kept.pop(number, None)
+        if raw is None:
+            raise Fault(position, f"a value of type {number}, which is not defined")
         try:
-            definition, end = read_definition(entry.raw, 0)
+            definition, end = read_definition(raw, 0)
         except IndexError:
-            fault = missing(entry.raw, len(entry.raw), 1)
+            fault = missing(raw, len(raw), 1)
         except Fault as found:
             fault = found
         else:
-            if end == len(entry.raw):
+            if end == len(raw):
                 return definition
-            fault = Fault(end, f"{len(entry.raw) - end} bytes after a type definition")
-        place = entry.offset + fault.position
+            fault = Fault(end, f"{len(raw) - end} bytes after a type definition")
+        place = self._offsets[number] + fault.position
         raise Fault(position, f"the definition of type {number} is broken at byte {place}: {fault.text}") from fault
 
     def check(self, number: int, position: int) -> None:

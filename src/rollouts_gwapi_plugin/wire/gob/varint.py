@@ -10,7 +10,9 @@ where the message ends: whoever calls them turns both into `GobError` with the p
 
 import struct
 
+# The first byte of an integer is the integer itself below this, else 256 less the number of bytes that follow.
 SMALL = 0x80
+ONE_BYTE = 0xFF
 LONGEST = 8
 _DOUBLE = struct.Struct("<d")
 _WORD = struct.Struct(">Q")
