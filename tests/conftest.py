@@ -1,16 +1,22 @@
-"""What several packages' tests share: the real Gateway API CustomResourceDefinitions."""
+"""What several packages' tests share: the Gateway API's own CustomResourceDefinitions, the plugin as a process."""
 
+import importlib.util
 import json
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 import yaml
 
+if TYPE_CHECKING:
+    from tests.plugin_process import PluginProcess
+
+StartPlugin = Callable[..., "PluginProcess"]
 Channel = Literal["standard", "experimental"]
 GatewayApiCrds = Callable[[str, Channel], list[dict[str, Any]]]
 
@@ -60,3 +66,32 @@ def _module_folder(release: str) -> Path:
 
 def _loader() -> type[yaml.SafeLoader]:
     return getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+@pytest.fixture(scope="session")
+def plugin_process() -> ModuleType:
+    """Give the module `plugin_process`: a test file can't import its neighbour."""
+    spec = importlib.util.spec_from_file_location("plugin_process", Path(__file__).with_name("plugin_process.py"))
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def start_plugin(tmp_path: Path, plugin_process: ModuleType) -> Iterator[StartPlugin]:
+    """Give a function that starts the plugin: `start_plugin("--transport", "grpc", environ={…})`."""
+    started: list[PluginProcess] = []
+
+    def start(
+        *arguments: str, command: Sequence[str] = (), environ: Mapping[str, str | None] | None = None
+    ) -> "PluginProcess":
+        folder = tmp_path / f"p{len(started)}"
+        folder.mkdir()
+        started.append(plugin_process.PluginProcess(folder, arguments, environ or {}, command))
+        return started[-1]
+
+    yield start
+    for process in started:
+        process.stop()
