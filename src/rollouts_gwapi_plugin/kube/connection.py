@@ -127,7 +127,7 @@ def _read(response: urllib3.BaseHTTPResponse, deadline: Deadline) -> bytes:
         parts.append(part)
         size += len(part)
         if size > MAX_RESPONSE_BYTES:
-            raise exceptions.HTTPError(f"the answer is longer than {MAX_RESPONSE_BYTES} bytes")
+            raise Lost(f"the answer is longer than {MAX_RESPONSE_BYTES} bytes", again=False)
         if deadline.expired:
             raise exceptions.ReadTimeoutError(response, None, "body")  # type: ignore[arg-type]  # only its type is read
     return b"".join(parts)
