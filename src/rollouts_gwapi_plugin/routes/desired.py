@@ -55,6 +55,8 @@ class Desired:
     max_weight: int = 100
     weight: int = 0
     destinations: tuple[Destination, ...] = ()
+    # Why the destinations can't be set now (a Service or the ledger); empty where they can.
+    destination_problem: str = ""
     # The stable Service's ports, read only with destinations: they give a port number its name.
     stable_ports: tuple[ServicePort, ...] = ()
     # Names of the experiment templates in the Rollout's steps.

@@ -16,7 +16,7 @@ from rollouts_gwapi_plugin.routes.desired import Desired, ManagedStep
 from rollouts_gwapi_plugin.routes.kinds import RouteKind
 from rollouts_gwapi_plugin.routes.label import mark_in_progress
 from rollouts_gwapi_plugin.routes.limits import check_limits
-from rollouts_gwapi_plugin.routes.managed import Owned, Purpose
+from rollouts_gwapi_plugin.routes.managed import Owned, Purpose, mirrors_to_canary, only_canary
 from rollouts_gwapi_plugin.routes.notes import Note
 from rollouts_gwapi_plugin.routes.pair import Pair, find_pair
 from rollouts_gwapi_plugin.routes.record import RecordView, RouteRecord
@@ -119,6 +119,22 @@ def give_back(route: Route, desired: Desired, view: RecordView, scope: Scope, *,
     return replace(outcome, route=unmarked)
 
 
+def shows_traces(route: Route, desired: Desired) -> bool:
+    """Whether the route itself gives a reason to read the ledger (D8).
+
+    A rule with only the canary, a mirror to the canary, or a backend beside the pair can be ours.
+    """
+    namespace = route.metadata.namespace or desired.namespace
+    pair = {desired.stable, desired.canary}
+    for rule in route.rules:
+        names = {ref.name for ref in rule.backends}
+        if only_canary(rule, desired, namespace) or mirrors_to_canary(rule, desired, namespace):
+            return True
+        if pair < names:
+            return True
+    return False
+
+
 def services_needed(route: Route, desired: Desired, view: RecordView, scope: Scope) -> tuple[str, ...]:
     """Return the experiment Services that must be read before `set_weight` can put them on this route."""
     if not desired.destinations:
@@ -166,6 +182,8 @@ def _healed(desired: Desired, scope: Scope) -> frozenset[str]:
 
 
 def _weigh_and_heal(standing: Standing, pair: Pair, scope: Scope, *, experiments: bool) -> Outcome:
+    if experiments and standing.desired.destination_problem:
+        raise ExperimentError(standing.desired.destination_problem)
     split = split_of(standing.desired, pair, standing.experiments, experiments=experiments)
     selected = _selected(standing)
     users = [

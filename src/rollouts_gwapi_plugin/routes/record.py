@@ -32,6 +32,16 @@ class ManagedRecord:
             marks[mark.name] = tuple(dict.fromkeys(marks.get(mark.name, ()) + mark.fingerprints))
         return ManagedRecord(tuple(RuleMark(name, prints) for name, prints in marks.items()), other.step or self.step)
 
+    def minus(self, other: "ManagedRecord") -> "ManagedRecord | None":
+        """Return what this recognises and the other does not; None where that is nothing."""
+        known = {mark.name: set(mark.fingerprints) for mark in other.rules}
+        marks = []
+        for mark in self.rules:
+            rest = tuple(print_ for print_ in mark.fingerprints if print_ not in known.get(mark.name, ()))
+            if rest:
+                marks.append(RuleMark(mark.name, rest))
+        return ManagedRecord(tuple(marks), self.step) if marks else None
+
 
 ManagedRecords = Mapping[str, ManagedRecord]
 
@@ -41,6 +51,11 @@ def _union(left: ManagedRecords, right: ManagedRecords) -> ManagedRecords:
     for name, record in right.items():
         merged[name] = merged[name].union(record) if name in merged else record
     return merged
+
+
+def _minus(left: ManagedRecords, right: ManagedRecords) -> ManagedRecords:
+    rest = {name: record.minus(right[name]) if name in right else record for name, record in left.items()}
+    return {name: record for name, record in rest.items() if record is not None}
 
 
 @dataclass(frozen=True)
@@ -62,6 +77,14 @@ class RouteRecord:
             headers=_union(self.headers, other.headers),
             mirrors=_union(self.mirrors, other.mirrors),
             experiments=tuple(dict.fromkeys(self.experiments + other.experiments)),
+        )
+
+    def minus(self, other: "RouteRecord") -> "RouteRecord":
+        """Return what this recognises and the other does not: what somebody else has recorded meanwhile."""
+        return RouteRecord(
+            headers=_minus(self.headers, other.headers),
+            mirrors=_minus(self.mirrors, other.mirrors),
+            experiments=tuple(identity for identity in self.experiments if identity not in other.experiments),
         )
 
 

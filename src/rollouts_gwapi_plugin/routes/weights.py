@@ -120,5 +120,6 @@ def _port(destination: Destination, own: int | None, desired: Desired) -> int | 
     listing = ", ".join(f"{port.port} ({port.name})" if port.name else str(port.port) for port in ports) or "no ports"
     raise ExperimentError(
         f"experiment Service {desired.namespace}/{destination.name}: no port fits port {own} of Service"
-        f" {desired.stable}; it has {listing}. Name the container port as the stable Service's port is named, or expose {own}"
+        f" {desired.stable}; it has {listing}. Name the container port as the stable Service's port is named,"
+        f" or expose {own}"
     )

@@ -1,0 +1,68 @@
+"""Routes that left the configuration while something of the Rollout stands on them are given back (decision D29).
+
+They are known from the ledger where it was read, else from this process's memory. Managed rules, experiment backends
+and our label entry go in any case; the weights only where this process wrote the live ones.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from rollouts_gwapi_plugin.errors import NotFound, PluginError
+from rollouts_gwapi_plugin.model.routes import Route
+from rollouts_gwapi_plugin.routes.kinds import KINDS
+from rollouts_gwapi_plugin.routes.notes import Note
+from rollouts_gwapi_plugin.routes.reconcile import Outcome, Scope, give_back
+from rollouts_gwapi_plugin.routes.record import RecordView
+from rollouts_gwapi_plugin.service.memory import RoutePlace
+from rollouts_gwapi_plugin.service.targets import Target, read_target
+from rollouts_gwapi_plugin.service.work import Work
+
+
+def give_back_left_routes(work: Work, targets: Iterable[Target]) -> None:
+    """Give back each route that this Rollout stood on and that is configured no more; trouble is told, not raised."""
+    configured = {(target.kind.family, target.namespace, target.name) for target in targets}
+    remembered = work.memory.places.get(work.rollout.key) or {}
+    places = {**dict.fromkeys(_recorded(work)), **remembered}
+    for place, weight in places.items():
+        if (place.kind.family, place.namespace, place.name) in configured:
+            continue
+        try:
+            _give_back(work, place, weight)
+        except NotFound:
+            work.memory.drop_place(work.rollout.key, place)
+        except PluginError as error:
+            text = f"{place} left the configuration and can't be given back: {error}"
+            work.report(place.name, Note("RouteNotGivenBack", text))
+
+
+def _recorded(work: Work) -> list[RoutePlace]:
+    if not work.has_own_reason:
+        return []
+    places = []
+    for family, kind in KINDS.items():
+        ledger = work.session.ledger(family)
+        names = ledger.routes_of(work.rollout.key) if ledger else ()
+        places += [RoutePlace(kind, work.namespace, name, work.config.config_map) for name in names]
+    return places
+
+
+def _give_back(work: Work, place: RoutePlace, weight: int | None) -> None:
+    session = replace(work.session, namespace=place.namespace, name=place.config_map)
+    there = replace(work, session=session)
+    target = read_target(
+        work.cluster, Target(place.kind, place.namespace, place.name, takes_headers=False), work.deadline
+    )
+    if target.error is not None:
+        raise target.error
+
+    def compute(route: Route, scope: Scope, view: RecordView, _trouble: PluginError | None) -> Outcome:
+        live = [
+            ref.effective_weight for rule in route.rules for ref in rule.backends if ref.name == work.desired.canary
+        ]
+        return give_back(route, work.desired, view, scope, weights=weight is not None and weight in live)
+
+    done = there.write(target, there.transaction(target, compute))
+    work.memory.drop_place(work.rollout.key, place)
+    if done.written:
+        text = f"{target.ref} left the configuration and was given back: no rule, backend or label of ours is on it"
+        work.report(place.name, Note("RouteGivenBack", text, warning=False))

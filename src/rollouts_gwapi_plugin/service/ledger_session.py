@@ -1,0 +1,109 @@
+"""The ledger during one call: read at most once, written conditionally, its trouble kept apart (decisions D5, D6, D8).
+
+The ConfigMap is read when something first asks for it. A write goes under the version that was read; where somebody
+else wrote in between, it is read again and the change is applied to what is there now.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from threading import Lock
+
+from rollouts_gwapi_plugin.errors import Conflict, LedgerError, NotFound, PluginError
+from rollouts_gwapi_plugin.kube.client import KubeClient
+from rollouts_gwapi_plugin.kube.deadline import Deadline
+from rollouts_gwapi_plugin.model.base import JsonObject
+from rollouts_gwapi_plugin.model.kube import CONFIG_MAPS
+from rollouts_gwapi_plugin.routes.ledger import Ledger, parse_ledger
+from rollouts_gwapi_plugin.routes.record import NOTHING_RECORDED, RecordView, RouteRecord
+
+# Other Rollouts of the namespace write the same ConfigMap; each of them wins once at most before we do.
+MAX_TRIES = 12
+Change = Callable[[RouteRecord], RouteRecord]
+
+
+@dataclass
+class LedgerSession:
+    """One ConfigMap, for one Rollout, during one call; used by one thread."""
+
+    client: KubeClient
+    namespace: str
+    name: str
+    rollout: str
+    uid: str
+    deadline: Deadline
+    lock: Lock = field(default_factory=Lock)
+    _raw: JsonObject | None = None
+    _read: bool = False
+    trouble: PluginError | None = None
+
+    def __str__(self) -> str:
+        return f"ConfigMap {self.namespace}/{self.name}"
+
+    def refresh(self) -> None:
+        """Read the ConfigMap again; trouble is kept, not raised."""
+        self._read = True
+        self.trouble = None
+        try:
+            self._raw = self.client.get(CONFIG_MAPS, self.namespace, self.name, deadline=self.deadline)
+        except NotFound:
+            self._raw = None
+        except PluginError as error:
+            self._raw = None
+            self.trouble = error
+
+    def ledger(self, family: str) -> Ledger | None:
+        """Return the family's part; None where it can't be read, and then `trouble` says why."""
+        if not self._read:
+            self.refresh()
+        if self.trouble is not None:
+            return None
+        try:
+            return parse_ledger((self._raw or {}).get("data") or {}, family, str(self))
+        except LedgerError as error:
+            self.trouble = error
+            return None
+
+    def view(self, family: str, route: str) -> RecordView:
+        """Return what is known of the route; nothing where the ledger can't be read."""
+        ledger = self.ledger(family)
+        return NOTHING_RECORDED if ledger is None else ledger.view(self.rollout, route)
+
+    def put(self, family: str, route: str, change: Change, *, done: frozenset[str] = frozenset()) -> None:
+        """Apply a change to the route's record; it may be applied again to what others wrote in between.
+
+        `done` are managed routes whose old entries of the Go plugin are done with.
+
+        Raises:
+            PluginError: the ConfigMap can't be read or written, or has no room.
+
+        """
+        for _ in range(MAX_TRIES):
+            ledger = self.ledger(family)
+            if ledger is None:
+                raise self.trouble or LedgerError(f"{self} can't be read")
+            record = change(ledger.view(self.rollout, route).record)
+            changed = ledger.with_record(self.rollout, self.uid, route, record).without_legacy(done, route)
+            if changed == ledger:
+                return
+            try:
+                with self.lock:
+                    self._write(changed)
+            except Conflict:
+                self.refresh()
+            else:
+                return
+        raise LedgerError(f"{self}: others wrote it in between, {MAX_TRIES} times; the next call tries again")
+
+    def _write(self, ledger: Ledger) -> None:
+        old = (self._raw or {}).get("data") or {}
+        data = ledger.write(old, str(self))
+        if self._raw is None:
+            metadata = {
+                "name": self.name,
+                "namespace": self.namespace,
+                "labels": {"app.kubernetes.io/managed-by": "rollouts-gwapi-plugin"},
+            }
+            new = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
+            self._raw = self.client.post(CONFIG_MAPS, self.namespace, new, deadline=self.deadline)
+        else:
+            self._raw = self.client.put(CONFIG_MAPS, {**self._raw, "data": data}, deadline=self.deadline)

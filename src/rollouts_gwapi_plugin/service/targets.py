@@ -1,0 +1,130 @@
+"""Which routes a Rollout's configuration means, each read once (decisions D21, D24).
+
+Returns a `Target` a route, with the object as read or the error that reading met; a route that is named twice is there
+once. Nothing is written before all are read.
+"""
+
+from dataclasses import dataclass, replace
+
+from rollouts_gwapi_plugin.errors import ConfigError, NotFound, PluginError
+from rollouts_gwapi_plugin.kube.deadline import Deadline
+from rollouts_gwapi_plugin.model.base import JsonObject
+from rollouts_gwapi_plugin.model.config import PluginConfig
+from rollouts_gwapi_plugin.model.kube import ObjectRef, ResourceType
+from rollouts_gwapi_plugin.model.rollout import Rollout
+from rollouts_gwapi_plugin.routes.kinds import KINDS, RouteKind
+from rollouts_gwapi_plugin.service.cluster import Cluster
+
+
+@dataclass(frozen=True)
+class Target:
+    """One route: how it takes part, and what reading it gave."""
+
+    kind: RouteKind
+    namespace: str
+    name: str
+    takes_headers: bool
+    resource: ResourceType | None = None
+    raw: JsonObject | None = None
+    error: PluginError | None = None
+
+    @property
+    def ref(self) -> ObjectRef:
+        """The route's name for people."""
+        return ObjectRef(self.kind.kind, self.namespace, self.name)
+
+    @property
+    def missing(self) -> bool:
+        """Whether there is no such route."""
+        return isinstance(self.error, NotFound)
+
+
+def route_namespace(rollout: Rollout, config: PluginConfig, allowed: frozenset[str] | None) -> str:
+    """Return the routes' namespace.
+
+    Raises:
+        ConfigError: it is not the Rollout's own, and the installation forbids it.
+
+    """
+    own = rollout.metadata.namespace
+    namespace = config.namespace or own
+    if allowed is not None and namespace != own and namespace not in allowed:
+        others = ", ".join(sorted(allowed)) or "none"
+        raise ConfigError(
+            f"Rollout {rollout.key}: namespace {namespace!r} in the plugin's configuration is not allowed by this"
+            f" installation; besides the Rollout's own ({own}) it allows: {others} (--allowed-namespaces)"
+        )
+    return namespace
+
+
+def find_targets(cluster: Cluster, config: PluginConfig, namespace: str, deadline: Deadline) -> list[Target]:
+    """Read every route of the configuration.
+
+    Raises:
+        ConfigError: a selector matched nothing, and there is nothing else.
+
+    """
+    targets: list[Target] = []
+    for family in config.families:
+        kind = KINDS[family]
+        try:
+            resource = cluster.resource(kind, deadline)
+        except PluginError as error:
+            names = [entry.name for entry in config.entries(family)] or ["(by selector)"]
+            targets += [Target(kind, namespace, name, takes_headers=False, error=error) for name in names]
+            continue
+        targets += _of_family(cluster, config, kind, resource, namespace, deadline)
+    return targets
+
+
+def _of_family(
+    cluster: Cluster,
+    config: PluginConfig,
+    kind: RouteKind,
+    resource: ResourceType,
+    namespace: str,
+    deadline: Deadline,
+) -> list[Target]:
+    found: dict[str, Target] = {}
+    selector = config.selector(kind.family)
+    if selector is not None:
+        empty = Target(kind, namespace, "", takes_headers=config.use_header_routes, resource=resource)
+        try:
+            listed = cluster.client.list(resource, namespace, label_selector=selector.text, deadline=deadline)
+        except PluginError as error:
+            return [replace(empty, name=f"(selector {selector.text or 'everything'})", error=error)]
+        for raw in listed:
+            name = raw["metadata"]["name"]
+            found[name] = replace(empty, name=name, raw=raw)
+        if not listed and not config.entries(kind.family):
+            nothing = ConfigError(
+                f"{kind.family}RouteSelector ({selector.text or 'everything'}) matches no {kind.kind} in namespace"
+                f" {namespace}; label a route so, or correct the selector"
+            )
+            return [replace(empty, name="(selector)", error=nothing)]
+    for entry in config.entries(kind.family):
+        known = found.get(entry.name)
+        if known is not None:
+            found[entry.name] = replace(known, takes_headers=known.takes_headers or entry.use_header_routes)
+        else:
+            target = Target(kind, namespace, entry.name, takes_headers=entry.use_header_routes, resource=resource)
+            found[entry.name] = read_target(cluster, target, deadline)
+    return list(found.values())
+
+
+def read_target(cluster: Cluster, target: Target, deadline: Deadline) -> Target:
+    """Return the target as it is now."""
+    kind = target.kind
+    versions = kind.versions
+    try:
+        raw = cluster.discovery.on_served(
+            kind.group,
+            kind.plural,
+            kind.kind,
+            versions,
+            lambda resource: cluster.client.get(resource, target.namespace, target.name, deadline=deadline),
+            deadline=deadline,
+        )
+    except PluginError as error:
+        return replace(target, raw=None, error=error)
+    return replace(target, raw=raw, error=None, resource=cluster.resource(kind, deadline))

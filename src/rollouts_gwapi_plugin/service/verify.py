@@ -1,0 +1,81 @@
+"""VerifyWeight: are the live weights the wanted ones, and have the gateways taken them (decision D19).
+
+It never writes and never raises: whatever goes wrong is "not verified", with the reason told.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from rollouts_gwapi_plugin.errors import PluginError
+from rollouts_gwapi_plugin.kube.deadline import Deadline
+from rollouts_gwapi_plugin.model.config import PluginConfig
+from rollouts_gwapi_plugin.model.routes import Route, parse_route
+from rollouts_gwapi_plugin.routes.notes import Note
+from rollouts_gwapi_plugin.routes.status import Standing, status_verdict
+from rollouts_gwapi_plugin.service.memory import Memory
+from rollouts_gwapi_plugin.service.targets import Target
+
+# A gateway needs 2 to 30 ms for a change; the first looks are close together, the later ones cheap.
+FIRST_LOOK = 0.005
+LONGEST_PAUSE = 0.2
+
+REASON = "WeightNotVerified"
+GAVE_UP = "GatewayBehind"
+
+
+@dataclass(frozen=True)
+class Verifier:
+    """Verifies routes of one call."""
+
+    memory: Memory
+    config: PluginConfig
+    names: frozenset[str]
+    deadline: Deadline
+    read: Callable[[Target], Target]
+    wrong: Callable[[Route, Target], str]
+    may_wait: bool
+    clock: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], None] = time.sleep
+
+    def problem(self, target: Target) -> Note | None:
+        """Return why the route is not verified, or a note that is no obstacle (`GatewayBehind`), or None."""
+        pause = FIRST_LOOK
+        give_up_waiting = self.clock() + min(self.config.verify_wait, self.deadline.remaining())
+        while True:
+            note, behind = self._look(target)
+            waits = behind and self.may_wait and self._is_unseen_write(target)
+            if not waits or self.clock() + pause >= give_up_waiting:
+                return note
+            self.sleep(pause)
+            pause = min(LONGEST_PAUSE, pause * 2)
+            target = self.read(target)
+
+    def _look(self, target: Target) -> tuple[Note | None, bool]:
+        """Look once; the second value is whether the gateway is merely behind."""
+        if target.raw is None:
+            return Note(REASON, str(target.error)), False
+        try:
+            route = parse_route(target.raw)
+            wrong = self.wrong(route, target)
+        except PluginError as error:
+            return Note(REASON, str(error)), False
+        return (Note(REASON, wrong), False) if wrong else self._look_at_status(route)
+
+    def _look_at_status(self, route: Route) -> tuple[Note | None, bool]:
+        verdict = status_verdict(route, self.names)
+        if verdict.standing is Standing.REFUSED:
+            return Note(REASON, verdict.text), False
+        if verdict.standing is Standing.USABLE:
+            self.memory.unseen.forget(route.metadata.uid)
+            return None, False
+        seen = self.memory.first_seen.setdefault((route.metadata.uid, route.metadata.generation), self.clock())
+        if self.clock() - seen >= self.config.verify_timeout:
+            limit = f"{self.config.verify_timeout:g} s"
+            return Note(GAVE_UP, f"{verdict.text}; after {limit} the weight counts as verified (verifyTimeout)"), False
+        return Note(REASON, verdict.text, warning=False), True
+
+    def _is_unseen_write(self, target: Target) -> bool:
+        metadata = (target.raw or {}).get("metadata", {})
+        written = self.memory.unseen.get(metadata.get("uid", ""))
+        return written is not None and written.generation <= metadata.get("generation", 0)

@@ -1,0 +1,158 @@
+"""One call's work: what is wanted, where, and how each route is brought there (decision D21)."""
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from rollouts_gwapi_plugin.errors import PluginError, RouteError
+from rollouts_gwapi_plugin.kube.deadline import Deadline
+from rollouts_gwapi_plugin.model.config import PluginConfig
+from rollouts_gwapi_plugin.model.rollout import Rollout, SetMirrorRoute
+from rollouts_gwapi_plugin.model.routes import Route
+from rollouts_gwapi_plugin.routes.desired import Desired, ManagedStep
+from rollouts_gwapi_plugin.routes.notes import Note
+from rollouts_gwapi_plugin.routes.reconcile import Outcome, Scope, shows_traces
+from rollouts_gwapi_plugin.routes.record import RecordView
+from rollouts_gwapi_plugin.service.cluster import Cluster
+from rollouts_gwapi_plugin.service.ledger_session import LedgerSession
+from rollouts_gwapi_plugin.service.memory import Memory, RoutePlace, Written
+from rollouts_gwapi_plugin.service.reporter import Reporter
+from rollouts_gwapi_plugin.service.services import ServiceReader
+from rollouts_gwapi_plugin.service.targets import Target, find_targets
+from rollouts_gwapi_plugin.service.transaction import Done, Transaction
+
+LEDGER_TROUBLE = "LedgerTrouble"
+
+# What a call makes of one route: the route, how it takes part, the ledger's view, and why the ledger is of no use.
+Computation = Callable[[Route, Scope, RecordView, PluginError | None], Outcome]
+
+
+@dataclass(frozen=True)
+class Work:
+    """Everything that a call needs while it runs."""
+
+    rollout: Rollout
+    config: PluginConfig
+    desired: Desired
+    namespace: str
+    cluster: Cluster
+    deadline: Deadline
+    session: LedgerSession
+    services: ServiceReader
+    memory: Memory
+    reporter: Reporter
+
+    def targets(self) -> list[Target]:
+        """Read all routes of the configuration."""
+        return find_targets(self.cluster, self.config, self.namespace, self.deadline)
+
+    def has_reason(self, route: Route) -> bool:
+        """Whether the ledger must be read for this route (D8)."""
+        return self.has_own_reason or shows_traces(route, self.desired)
+
+    @property
+    def has_own_reason(self) -> bool:
+        """Whether the Rollout or the call gives a reason to read the ledger."""
+        return bool(self.desired.managed_names or self.desired.destinations)
+
+    def scope(self, target: Target) -> Scope:
+        """Return how the route takes part."""
+        asks_percent = any(
+            isinstance(step, SetMirrorRoute) and step.percentage not in (None, 0, 100) for step in self._steps()
+        )
+        keeps = True
+        if asks_percent and target.kind.match is not None and target.resource is not None:
+            keeps = self.cluster.keeps_mirror_percent(target.resource, self.deadline)
+        return Scope(target.kind, target.takes_headers, keeps)
+
+    def _steps(self) -> Iterable[ManagedStep]:
+        return (*self.desired.all_steps, *self.desired.steps.values())
+
+    def run(self, targets: Iterable[Target], compute: Computation) -> list[PluginError]:
+        """Compute all routes, write the sound ones, and return what is wrong with the others."""
+        errors: list[PluginError] = []
+        sound: list[tuple[Target, Transaction]] = []
+        for target in targets:
+            transaction = self.transaction(target, compute)
+            try:
+                transaction.prepare(target)
+            except PluginError as error:
+                errors.append(named(target, error))
+            else:
+                sound.append((target, transaction))
+        for target, transaction in sound:
+            try:
+                errors += self._finish(target, self.write(target, transaction))
+            except PluginError as error:
+                errors.append(named(target, error))
+        return errors
+
+    def transaction(self, target: Target, compute: Computation) -> Transaction:
+        """Return the transaction of one route."""
+        scope = self.scope(target)
+        return Transaction(
+            self.cluster,
+            self.session,
+            self.deadline,
+            lambda route, view, trouble: compute(route, scope, view, trouble),
+            self.has_reason,
+        )
+
+    def write(self, target: Target, transaction: Transaction) -> Done:
+        """Run the transaction; calls of this process on one route take turns.
+
+        Raises:
+            PluginError: the lock was not to be had in time, or as the transaction.
+
+        """
+        lock = self.memory.lock(target.kind.kind, target.namespace, target.name)
+        if not lock.acquire(timeout=self.deadline.remaining()):
+            raise RouteError(f"{target.ref}: other calls of this process held it for {self.deadline.limit:g} s")
+        try:
+            return transaction.run(target)
+        finally:
+            lock.release()
+
+    def _finish(self, target: Target, done: Done) -> list[PluginError]:
+        if done.written:
+            self._remember(target, done)
+        for note in done.outcome.notes:
+            self.report(str(target.ref), note)
+        if not any(note.reason == LEDGER_TROUBLE for note in done.outcome.notes):
+            self.reporter.settle(self.rollout, str(target.ref), LEDGER_TROUBLE, self.cluster.events)
+        return [done.outcome.problem] if done.outcome.problem is not None else []
+
+    def _remember(self, target: Target, done: Done) -> None:
+        metadata, now = done.route.metadata, time.monotonic()
+        before = ((target.raw or {}).get("metadata") or {}).get("generation")
+        if metadata.generation != before:
+            self.memory.unseen.set(metadata.uid, Written(metadata.generation, now))
+            self.memory.first_seen.set((metadata.uid, metadata.generation), now)
+        place = RoutePlace(target.kind, target.namespace, target.name, self.config.config_map)
+        self.memory.note_place(self.rollout.key, place, self.desired.weight)
+
+    def report(self, about: str, note: Note) -> None:
+        """Log a note, and make an Event of a warning."""
+        self.reporter.report(self.rollout, about, note, self.cluster.events)
+
+
+def named(target: Target, error: PluginError) -> PluginError:
+    """Return the error, with the route's name in it."""
+    if str(target.ref) in str(error):
+        return error
+    named_error = RouteError(f"{target.ref}: {error}")
+    named_error.__cause__ = error
+    return named_error
+
+
+def raise_all(errors: list[PluginError]) -> None:
+    """Raise what is wrong: the one error as it is, several as one that has all texts.
+
+    Raises:
+        PluginError: if there is any.
+
+    """
+    if len(errors) == 1:
+        raise errors[0]
+    if errors:
+        raise RouteError("; ".join(str(error) for error in errors)) from errors[0]
