@@ -16,7 +16,9 @@ from pathlib import Path
 
 from rollouts_gwapi_plugin.errors import HandshakeError
 
-PREFIX = "rollouts-gwapi-plugin-"
+# Short, since a socket's path has 107 bytes at most, and the host's folder has taken some.
+PREFIX = "rollouts-gwapi-"
+MAX_PATH = 107
 # The one socket in a private folder (gRPC behind the front, decision D2).
 PRIVATE_SOCKET = "grpc.sock"
 # Between bind and listen a socket refuses connections, as a stale one does; a younger one is left alone.
@@ -63,7 +65,7 @@ def listen(directory: str, group: str, ports: range) -> Listener:
 
 
 def _listen_unix(directory: str, group: str) -> Listener:
-    path = f"{directory}/{PREFIX}{os.urandom(6).hex()}.sock"
+    path = f"{directory}/{PREFIX}{os.urandom(4).hex()}"
     server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     # Nobody may connect before the mode and the group are right.
     umask = os.umask(0o177)

@@ -52,7 +52,7 @@ def server_identity(client_certificate: str) -> ServerIdentity:
         raise HandshakeError(f"PLUGIN_CLIENT_CERT holds no PEM certificate: {error}") from error
     try:
         # `ssl` reads a key from files only; this one is ours alone and gone at once.
-        with tempfile.NamedTemporaryFile(prefix="rollouts-gwapi-plugin-") as file:
+        with tempfile.NamedTemporaryFile(prefix="rollouts-gwapi-key-") as file:
             file.write(pem)
             file.flush()
             context.load_cert_chain(file.name)

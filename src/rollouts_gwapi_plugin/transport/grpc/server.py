@@ -4,6 +4,7 @@ The front (one listening socket for both transports) takes off TLS and counts se
 folder that only our user may enter (decision D2). What must always hold: nobody but the front can reach the server.
 """
 
+import os
 import shutil
 import socket
 import tempfile
@@ -18,7 +19,7 @@ from rollouts_gwapi_plugin.transport.calls import MAX_CALLS, Calls
 from rollouts_gwapi_plugin.transport.front import MAX_CONNECTIONS
 from rollouts_gwapi_plugin.transport.grpc import plugin_services, servicer
 from rollouts_gwapi_plugin.transport.lifetime import Lifetime
-from rollouts_gwapi_plugin.transport.listener import PREFIX, PRIVATE_SOCKET
+from rollouts_gwapi_plugin.transport.listener import MAX_PATH, PREFIX, PRIVATE_SOCKET, temporary_directory
 from rollouts_gwapi_plugin.transport.pump import Pump
 from rollouts_gwapi_plugin.transport.tls import TlsFilter
 
@@ -82,10 +83,19 @@ class GrpcServer:
 
 
 def _private_folder(directory: str) -> Path:
-    """Make a folder with mode 0700, in the host's folder for sockets where it named one."""
-    try:
-        return Path(tempfile.mkdtemp(prefix=PREFIX, dir=directory or None))
-    except OSError as error:
-        raise HandshakeError(
-            f"no private folder for the gRPC socket: {error}; set PLUGIN_UNIX_SOCKET_DIR or TMPDIR to a writable one"
-        ) from error
+    """Make a folder with mode 0700, in the host's folder for sockets where that can be written to."""
+    problems = []
+    for parent in filter(None, (directory, temporary_directory())):
+        try:
+            folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
+        except OSError as error:
+            problems.append(str(error))
+            continue
+        if len(os.fsencode(folder / PRIVATE_SOCKET)) <= MAX_PATH:
+            return folder
+        folder.rmdir()
+        problems.append(f"{parent} is too long for the path of a socket")
+    raise HandshakeError(
+        f"no private folder for the gRPC socket: {'; '.join(problems)}; set PLUGIN_UNIX_SOCKET_DIR or TMPDIR to a"
+        " writable one with a short path"
+    )
