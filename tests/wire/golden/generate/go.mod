@@ -1,0 +1,3 @@
+module rollouts-gwapi-plugin/golden
+
+go 1.24
