@@ -18,7 +18,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"runtime/debug"
 	"strings"
 )
 
@@ -48,8 +47,6 @@ func failf(code int, format string, arguments ...any) *failure {
 }
 
 func main() {
-	// The process is replaced or ends within a second: collecting garbage would only cost start-up time.
-	debug.SetGCPercent(-1)
 	err := run()
 	code := exitNotRunnable
 	var known *failure
@@ -59,7 +56,6 @@ func main() {
 	host := hostFromEnvironment(os.Getenv, os.Args[1:])
 	tell(os.Stderr, host.startedUs, err.Error())
 	if host.canBeAnswered() {
-		debug.SetGCPercent(100)
 		if problem := respond(host, err.Error()); problem != nil {
 			tell(os.Stderr, true, "the host could not be told: "+problem.Error())
 		}
@@ -89,7 +85,10 @@ func run() error {
 			worst = exitNotRunnable
 		}
 		var known *failure
-		if errors.As(err, &known) && known.code != exitNoDirectory {
+		if errors.As(err, &known) && known.code == exitDamaged {
+			return known // no other directory would help
+		}
+		if known != nil && known.code != exitNoDirectory {
 			worst = known.code
 		}
 		problems = append(problems, fmt.Sprintf("%s: %v", directory, err))

@@ -34,8 +34,9 @@ const lockPatience = 45 * time.Second
 // lockPause is how long a waiter sleeps between two tries; unpacking takes about half a second.
 const lockPause = 20 * time.Millisecond
 
-// zstdMemory bounds the decoder's window. The build compresses with a window of 128 MiB at most.
-const zstdMemory = 256 << 20
+// zstdWindow bounds the decoder's memory, which counts against the controller's limit. The build uses half of it
+// (WINDOW_LOG in payload.py).
+const zstdWindow = 16 << 20
 
 // useMark keeps a tree from being swept: a shared lock that the kernel drops when the process ends.
 type useMark struct{ descriptor int }
@@ -209,7 +210,7 @@ func walk(root string, wanted tree, each func(path string, header *tar.Header, c
 		return err
 	}
 	defer packed.Close()
-	plain, err := zstd.NewReader(packed, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(zstdMemory))
+	plain, err := zstd.NewReader(packed, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(zstdWindow))
 	if err != nil {
 		return failf(exitDamaged, "the carried tree can't be read: %v", err)
 	}
