@@ -34,6 +34,11 @@ _PLURALS = (
 _DOWNLOAD_SECONDS = 300
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let the after.yaml files of the reconciler cases be rewritten."""
+    parser.addoption("--update-cases", action="store_true", help="rewrite the after.yaml files of tests/routes/cases")
+
+
 @pytest.fixture(scope="session")
 def gateway_api_crds() -> GatewayApiCrds:
     """Give a function that loads the definitions of a release: `gateway_api_crds("1.4.1", "standard")`.
