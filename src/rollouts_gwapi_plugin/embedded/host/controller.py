@@ -62,7 +62,7 @@ class Controller:
         *,
         switch: Callable[[SwitchService], None] = _no_switch,
         version: Version = NEWEST,
-        clock: Callable[[], float] = time.monotonic,
+        clock: Callable[[], float] = time.time,
     ) -> None:
         self.cluster = cluster
         self._plugin = plugin

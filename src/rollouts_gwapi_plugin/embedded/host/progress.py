@@ -17,8 +17,10 @@ from rollouts_gwapi_plugin.embedded.host.rollout import (
     PAUSE_STEP,
     REVISION_ANNOTATION,
     RolloutReader,
+    moment_of,
     seconds,
     short_hash,
+    timestamp,
 )
 from rollouts_gwapi_plugin.embedded.host.sequence import Plan
 from rollouts_gwapi_plugin.model.base import JsonObject
@@ -211,7 +213,7 @@ def _pause_is_over(read: RolloutReader, pause: JsonObject, now: float) -> bool:
         # The controller had paused and the condition is gone: somebody promoted.
         return bool(read.status.get("controllerPause"))
     duration = seconds(pause.get("duration"))
-    return duration is not None and now > condition["startTime"] + duration
+    return duration is not None and now > moment_of(condition["startTime"]) + duration
 
 
 def _with_pauses(read: RolloutReader, status: JsonObject, work: _Reconcile) -> JsonObject:
@@ -220,7 +222,7 @@ def _with_pauses(read: RolloutReader, status: JsonObject, work: _Reconcile) -> J
     conditions = [one for one in read.status.get("pauseConditions") or [] if one["reason"] not in work.removed_pauses]
     controller_pause = bool(read.status.get("controllerPause"))
     if work.add_pause and read.pause_condition(work.add_pause) is None:
-        conditions.append({"reason": work.add_pause, "startTime": work.now})
+        conditions.append({"reason": work.add_pause, "startTime": timestamp(work.now)})
         controller_pause = True
     if work.aborted or work.clear_pauses:
         conditions = []

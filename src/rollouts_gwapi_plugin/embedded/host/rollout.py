@@ -4,8 +4,10 @@ Takes the raw object (never changed) and answers the questions that the controll
 what the controller takes it for (`replicas` 1, weights nil, index 0 where there are steps).
 """
 
+import datetime as dt
 import hashlib
 import json
+from math import ceil
 from typing import Any
 
 from rollouts_gwapi_plugin.model.base import JsonObject
@@ -30,6 +32,16 @@ def seconds(duration: Any) -> float | None:
         return None
     text = str(duration)
     return float(text[:-1]) * _UNITS[text[-1]] if text[-1] in _UNITS else float(text)
+
+
+def timestamp(moment: float) -> str:
+    """Return seconds since 1970 as the API writes a time, which knows whole seconds only; the next one where needed."""
+    return dt.datetime.fromtimestamp(ceil(moment), dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def moment_of(text: str) -> float:
+    """Return the seconds since 1970 of a time of the API."""
+    return dt.datetime.fromisoformat(text).timestamp()
 
 
 class RolloutReader:
