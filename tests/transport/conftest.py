@@ -126,3 +126,22 @@ def served_both(
     plugin = start_plugin("--transport", transport, environ=environ)
     line = plugin.handshake()
     return Served(plugin, line, connect(line, identity))
+
+
+@dataclass
+class Guarded:
+    """A plugin that lets in the owner of one certificate."""
+
+    plugin: "PluginProcess"
+    line: HandshakeLine
+
+
+@pytest.fixture
+def start_guarded(transport: str, start_plugin: "StartPlugin") -> Callable[["ClientIdentity"], Guarded]:
+    """Give the function that starts the plugin with AutoMTLS, over each transport."""
+
+    def start(identity: "ClientIdentity") -> Guarded:
+        plugin = start_plugin("--transport", transport, environ={"PLUGIN_CLIENT_CERT": identity.certificate})
+        return Guarded(plugin, plugin.handshake())
+
+    return start

@@ -4,10 +4,10 @@ A host plays the controller: it dispenses, pings, calls and quits. `Caller.start
 for its answer, so calls may overlap without threads in the test.
 """
 
-import asyncio
 import contextlib
 import datetime as dt
 import json
+import select
 import socket
 import ssl
 import threading
@@ -313,36 +313,31 @@ def make_identity(folder: Path, curve: ec.EllipticCurve, name: str = "client") -
 def tunnel(folder: Path, line: HandshakeLine, context: ssl.SSLContext) -> Iterator[str]:
     """Give a unix socket that leads through TLS to the plugin: Python's gRPC can't show a P-521 certificate."""
     path = str(folder / "tunnel.sock")
-    ready, ended = threading.Event(), asyncio.Event()
-    loop = asyncio.new_event_loop()
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as server:
+        server.bind(path)
+        server.listen()
+        thread = threading.Thread(target=_carry, args=(server, line, context))
+        thread.start()
+        try:
+            yield path
+        finally:
+            # A tunnel that nobody entered waits in accept.
+            server.shutdown(socket.SHUT_RDWR)
+            thread.join(SECONDS)
 
-    async def copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with contextlib.suppress(OSError), contextlib.closing(writer):
-            while data := await reader.read(65536):
-                writer.write(data)
-                await writer.drain()
 
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        plugin = await asyncio.open_unix_connection(line.address, ssl=context, server_hostname="localhost")
-        await asyncio.gather(copy(reader, plugin[1]), copy(plugin[0], writer))
-        await asyncio.gather(plugin[1].wait_closed(), writer.wait_closed(), return_exceptions=True)
-
-    async def run() -> None:
-        server = await asyncio.start_unix_server(serve, path)
-        ready.set()
-        await ended.wait()
-        server.close()
-        copies = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in copies:
-            task.cancel()
-        await asyncio.gather(*copies, return_exceptions=True)
-
-    thread = threading.Thread(target=loop.run_until_complete, args=(run(),), daemon=True)
-    thread.start()
-    assert ready.wait(SECONDS)
-    try:
-        yield path
-    finally:
-        loop.call_soon_threadsafe(ended.set)
-        thread.join(SECONDS)
-        loop.close()
+def _carry(server: socket.socket, line: HandshakeLine, context: ssl.SSLContext) -> None:
+    """Carry one connection, in one thread, until either side ends."""
+    with contextlib.suppress(OSError):
+        near, _ = server.accept()
+        raw = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        raw.connect(line.address)
+        with near, context.wrap_socket(raw, server_hostname="localhost") as far:
+            while True:
+                ready = [far] if far.pending() else select.select([near, far], [], [])[0]
+                for source, target in ((near, far), (far, near)):
+                    if source in ready:
+                        data = source.recv(65536)
+                        if not data:
+                            return
+                        target.sendall(data)
