@@ -4,6 +4,7 @@ Matrix: each verb's method, path, query, body, headers; names that are no path; 
 dripping and endless answers; many threads.
 """
 
+import socket
 import subprocess
 import sys
 import time
@@ -242,6 +243,22 @@ def test_refused_connection_says_where(connect: Connect, start_api: Any, routes:
     server.close()
     with pytest.raises(errors.Unavailable, match=rf"{url} .*can't be reached: Connection refused \(after 4 tries\)"):
         connect(ClusterConfig(url)).get(routes, "shop", "web", deadline=soon())
+
+
+def test_connection_that_is_never_accepted_ends(
+    connect: Connect, routes: ResourceType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An address that swallows every packet costs the connect limit each try, and says so."""
+    monkeypatch.setattr(connection, "CONNECT_TIMEOUT", 0.1)
+    with socket.socket() as full, socket.socket() as first, socket.socket() as second:
+        full.bind(("127.0.0.1", 0))
+        full.listen(0)
+        for filler in (first, second):
+            filler.setblocking(False)
+            filler.connect_ex(full.getsockname())
+        client = connect(ClusterConfig(f"http://127.0.0.1:{full.getsockname()[1]}"))
+        with pytest.raises(errors.Unavailable, match=r"no connection to API server .* in 0\.1 s \(after 4 tries\)"):
+            client.get(routes, "shop", "web", deadline=soon())
 
 
 def test_answer_without_end_is_cut_off(api: Any, connect: Connect, reply: Any, monkeypatch: pytest.MonkeyPatch) -> None:

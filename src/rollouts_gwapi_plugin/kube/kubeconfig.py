@@ -11,7 +11,6 @@ import logging
 import ssl
 import tempfile
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -38,6 +37,7 @@ from rollouts_gwapi_plugin.kube.credentials import (
     NoCredentials,
     ReloadedCredentials,
 )
+from rollouts_gwapi_plugin.kube.deadline import REAL_TIME, Timing
 
 # An exec plugin may open a browser for a person to log in; a call that waits for one is lost anyway.
 LOAD_TIMEOUT = 120.0
@@ -53,6 +53,7 @@ class _Source:
     paths: str
     context: str | None
     title: str
+    timing: Timing = REAL_TIME
 
     def wrong(self, problem: object) -> ConfigError:
         return ConfigError(f"{self.title} can't be used: {one_line(str(problem))}")
@@ -68,20 +69,23 @@ class _Selected:
     user: dict[str, Any]
 
 
-def load_kubeconfig(paths: str, context: str | None, *, named_by: str = "") -> ClusterConfig:
+def load_kubeconfig(
+    paths: str, context: str | None, *, named_by: str = "", timing: Timing = REAL_TIME
+) -> ClusterConfig:
     """Return the way to the API server that a kubeconfig describes.
 
     Args:
         paths: One file, or several as in KUBECONFIG.
         context: A context, or None for the current one.
         named_by: Where the paths come from, for messages.
+        timing: The clock by which credentials end.
 
     Raises:
         ConfigError: A file is missing, unreadable or no kubeconfig; an unknown context; a missing certificate; an exec
             plugin that fails.
     """
     by = f" (from {named_by})" if named_by else ""
-    source = _Source(paths, context, f"kubeconfig {paths}{by}")
+    source = _Source(paths, context, f"kubeconfig {paths}{by}", timing)
     selected = _select(source)
     loaded, configuration, context_tls = _load(source, selected)
     server = str(configuration.host or "")
@@ -140,7 +144,7 @@ def _loader_errors(source: _Source) -> Iterator[None]:
     except ConfigException as error:
         raise source.wrong(error) from error
     except OSError as error:
-        raise source.wrong(f"{error.filename}: {error.strerror}") from error
+        raise source.wrong(error) from error
     except yaml.YAMLError as error:
         # The text of a YAML error quotes the file, which may hold a token: only the place is told.
         mark = getattr(error, "problem_mark", None)
@@ -154,7 +158,7 @@ def _load(
     source: _Source, selected: _Selected, into: ssl.SSLContext | None = None
 ) -> tuple[Loaded, Any, ssl.SSLContext | None]:
     """Run the loader; return the credential, the loader's settings, and the TLS context with what it says."""
-    with tempfile.TemporaryDirectory(prefix="kubeconfig-") as folder, _loader_errors(source):
+    with _loader_errors(source), tempfile.TemporaryDirectory(prefix="kubeconfig-") as folder:
         loader = KubeConfigLoader(  # type: ignore[no-untyped-call]  # ships no types
             config_dict=selected.merged, active_context=selected.context, config_base_path=None, temp_file_path=folder
         )
@@ -168,7 +172,7 @@ def _load(
         context = into
         if str(configuration.host).startswith("https:"):
             context = _tls(source, configuration, into)
-        return Loaded(authorization, _good_until(selected, loader)), configuration, context
+        return Loaded(authorization, _good_until(source, selected, loader)), configuration, context
 
 
 def _bounded(source: _Source, load: Callable[[], object]) -> str:
@@ -223,15 +227,15 @@ def _tls(source: _Source, configuration: Any, into: ssl.SSLContext | None) -> ss
     return context
 
 
-def _good_until(selected: _Selected, loader: Any) -> float | None:
-    """Return the moment of the monotonic clock at which the credential is to be loaded anew."""
+def _good_until(source: _Source, selected: _Selected, loader: Any) -> float | None:
+    """Return the moment of the clock at which the credential is to be loaded anew."""
     if "tokenFile" in selected.user and "token" not in selected.user:
-        return time.monotonic() + TOKEN_READ_INTERVAL
+        return source.timing.clock() + TOKEN_READ_INTERVAL
     # The loader has this attribute only after an exec plugin said when its credential ends.
     expiry = getattr(loader, "expiry", None)
     if not isinstance(expiry, datetime):
         return None
-    return time.monotonic() + max(1.0, (expiry - datetime.now(UTC)).total_seconds() - EXPIRY_MARGIN)
+    return source.timing.clock() + max(1.0, (expiry - datetime.now(UTC)).total_seconds() - EXPIRY_MARGIN)
 
 
 def _credentials(source: _Source, selected: _Selected, loaded: Loaded, context: ssl.SSLContext | None) -> Credentials:
@@ -242,7 +246,7 @@ def _credentials(source: _Source, selected: _Selected, loaded: Loaded, context: 
         # A new certificate goes into the context that the connections use, so that new ones present it.
         return _load(source, _select(source), context)[0]
 
-    return ReloadedCredentials(loaded, load)
+    return ReloadedCredentials(loaded, load, timing=source.timing)
 
 
 def _proxy(configuration: Any, selected: _Selected) -> str:

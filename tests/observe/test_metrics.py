@@ -1,0 +1,86 @@
+"""Without a port nothing is counted and nothing loaded; with one, Prometheus reads all of it."""
+
+import re
+import socket
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+
+import pytest
+
+from rollouts_gwapi_plugin import errors
+from rollouts_gwapi_plugin.observe.metrics import Metrics, start_metrics
+from rollouts_gwapi_plugin.observe.prometheus import PrometheusMetrics
+
+
+@pytest.fixture
+def metrics() -> Iterator[PrometheusMetrics]:
+    """Serve metrics on a free port."""
+    made = PrometheusMetrics(0, "127.0.0.1")
+    yield made
+    made.close()
+
+
+def scrape(metrics: PrometheusMetrics) -> dict[str, float]:
+    """Return our samples as Prometheus reads them."""
+    with urllib.request.urlopen(f"http://127.0.0.1:{metrics.port}/metrics", timeout=10) as answer:
+        text = answer.read().decode()
+    samples = re.findall(r"^(rollouts_gwapi_\S+) (\S+)$", text, re.MULTILINE)
+    return {name: float(value) for name, value in samples if "_created" not in name}
+
+
+def test_calls_are_counted(metrics: PrometheusMetrics) -> None:
+    """Calls are counted by method and outcome, and timed by method."""
+    metrics.call_done("SetWeight", "ok", 0.003)
+    metrics.call_done("SetWeight", "RouteError", 0.2)
+    found = scrape(metrics)
+
+    assert found['rollouts_gwapi_calls_total{method="SetWeight",outcome="ok"}'] == 1
+    assert found['rollouts_gwapi_calls_total{method="SetWeight",outcome="RouteError"}'] == 1
+    assert found['rollouts_gwapi_call_seconds_bucket{le="0.005",method="SetWeight"}'] == 1
+    assert found['rollouts_gwapi_call_seconds_count{method="SetWeight"}'] == 2
+
+
+def test_requests_waits_and_conflicts_are_counted(metrics: PrometheusMetrics) -> None:
+    """Requests are counted by verb, kind and code, waits are summed, a 409 is a conflict."""
+    metrics.api_request("get", "httproutes", 200, 0.001, 0.0)
+    metrics.api_request("update", "httproutes", 409, 0.001, 1.5)
+    metrics.api_request("update", "httproutes", 0, 10.0, 0.25)
+    metrics.event_dropped()
+    found = scrape(metrics)
+
+    assert found['rollouts_gwapi_api_requests_total{code="200",resource="httproutes",verb="get"}'] == 1
+    assert found['rollouts_gwapi_api_requests_total{code="0",resource="httproutes",verb="update"}'] == 1
+    assert found['rollouts_gwapi_api_request_seconds_count{verb="update"}'] == 2
+    assert found["rollouts_gwapi_limiter_wait_seconds_total"] == 1.75
+    assert found['rollouts_gwapi_conflicts_total{resource="httproutes"}'] == 1
+    assert found["rollouts_gwapi_events_dropped_total"] == 1
+
+
+def test_port_in_use_is_a_clear_error() -> None:
+    """A port that is taken, or none, is a ConfigError that names it."""
+    with socket.socket() as taken:
+        taken.bind(("0.0.0.0", 0))  # noqa: S104 - the address that metrics are served on
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(errors.ConfigError, match=rf"can't be served on port {port}: .*in use"):
+            start_metrics(port)
+    with pytest.raises(errors.ConfigError, match="port 70000"):
+        start_metrics(70000)
+
+
+def test_without_a_port_nothing_is_counted() -> None:
+    """Without a port all methods do nothing, and the library is not loaded."""
+    metrics = start_metrics(None)
+    metrics.call_done("SetWeight", "ok", 0.1)
+    metrics.api_request("get", "httproutes", 200, 0.1, 0.0)
+    metrics.event_dropped()
+    metrics.close()
+    program = (
+        "import sys; from rollouts_gwapi_plugin.observe.metrics import start_metrics; import "
+        "rollouts_gwapi_plugin.observe.events; start_metrics(None); print('prometheus_client' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+
+    assert (type(metrics), done.stdout.strip()) == (Metrics, "False")
