@@ -1,7 +1,7 @@
 """Replace every source file below a folder by its bytecode. Runs inside the carried interpreter, standard library only.
 
-Usage: `python compile_tree.py FOLDER PREFIX [--no-docstrings]`. The same sources give the same bytes: files are taken in
-order, times are not recorded (an unchecked hash stands for the source), and PYTHONHASHSEED is fixed by the caller. A
+Usage: `python compile_tree.py FOLDER PREFIX [--no-docstrings]`. The same sources give the same bytes: files are taken
+in order, times are not recorded (an unchecked hash stands for the source), and PYTHONHASHSEED is fixed by the caller. A
 traceback names files as PREFIX/relative/path.
 
 Docstrings of foreign code are dropped: nobody reads them here, and they would be read into memory at each start.
