@@ -4,6 +4,7 @@ Keeps connections open between calls, from any number of threads. Never repeats,
 longer than it was told. What went wrong on the way is a `Lost`, which says whether asking again can help.
 """
 
+import logging
 import ssl
 from urllib.parse import unquote, urlsplit
 
@@ -26,6 +27,8 @@ MAX_RESPONSE_BYTES = 32 * 1024 * 1024
 _CHUNK = 256 * 1024
 
 log = get_logger()
+# What its log says (a full pool, a retry) is told by us in errors, or of no use; standard error is the host's log.
+logging.getLogger("urllib3").setLevel(logging.CRITICAL)
 
 
 class Lost(Exception):  # noqa: N818 - not an error of ours: the caller decides what it means

@@ -178,17 +178,18 @@ def _load(
 def _bounded(source: _Source, load: Callable[[], object]) -> str:
     """Run the loader in a thread, since an exec plugin may never end; return what it logged as errors."""
     outcome: list[Exception] = []
+    collected: list[str] = []
 
     def run() -> None:
         try:
-            load()
+            with _collected_log(collected):
+                load()
         except Exception as error:  # noqa: BLE001 - carried to the caller's thread, and raised there
             outcome.append(error)
 
     thread = threading.Thread(target=run, name="kubeconfig", daemon=True)
-    with _collected_log() as collected:
-        thread.start()
-        thread.join(LOAD_TIMEOUT)
+    thread.start()
+    thread.join(LOAD_TIMEOUT)
     if thread.is_alive():
         raise source.wrong(f"its exec plugin did not end in {LOAD_TIMEOUT:g} s")
     if outcome:
@@ -197,18 +198,19 @@ def _bounded(source: _Source, load: Callable[[], object]) -> str:
 
 
 @contextmanager
-def _collected_log() -> Iterator[list[str]]:
-    """Collect what the loader logs as errors: it tells an exec plugin's failure nowhere else."""
-    collected: list[str] = []
+def _collected_log(collected: list[str]) -> Iterator[None]:
+    """Collect what the loader logs as errors in this thread: it tells an exec plugin's failure nowhere else."""
+    thread = threading.get_ident()
 
     class Collector(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
-            collected.append(record.getMessage())
+            if record.thread == thread:
+                collected.append(record.getMessage())
 
     handler = Collector(logging.ERROR)
     logging.getLogger().addHandler(handler)
     try:
-        yield collected
+        yield
     finally:
         logging.getLogger().removeHandler(handler)
 
