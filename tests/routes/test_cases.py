@@ -1,12 +1,14 @@
 """Reconciler cases as files that a user can read: before.yaml, call.yaml, after.yaml.
 
-`call.yaml` says in `about` what is true, names public cases in `cases`, and lists the calls. The route after the last call
-must be `after.yaml` (no such file: as before.yaml), and making the last call again must change nothing. A call
-`foreignWrite` is somebody else's: its keys replace the route's. `pytest --update-cases` rewrites the after.yaml files; the diff is to be reviewed.
+`call.yaml` says in `about` what is true, names public cases in `cases`, and lists the calls. The route after the last
+call must be `after.yaml` (no such file: as before.yaml), and making the last call again must change nothing. A call
+`foreignWrite` is somebody else's: its keys replace the route's. `pytest --update-cases` rewrites the after.yaml files;
+the diff is to be reviewed.
 
 Keys of call.yaml: `rollout` (status, steps, managedRoutes, maxTrafficWeight, …), `config` (the plugin's), `ledger`
 (`lost`: the record is thrown away before the last call), `takesHeaders`, `keepsMirrorPercent`, `services` (their ports),
-`legacy` (the Go plugin's old entries), `calls`, and what is expected beside the route: `error` or `problem` (a part of the text), `notes` (reasons), `record` (managed routes and experiments).
+`legacy` (the Go plugin's old entries), `calls`, and what is expected beside the route: `error` or `problem` (a part of
+the text), `notes` (reasons), `record` (managed routes and experiments).
 """
 
 from collections.abc import Callable, Mapping
@@ -53,7 +55,7 @@ def _folders() -> list[Path]:
 
 
 def _rollout(asked: Mapping[str, Any]) -> Rollout:
-    """Fill in a Rollout shop/web of revision 2 in the middle of an update, stable Service `s` and canary Service `c`."""
+    """Fill in a Rollout shop/web of revision 2 in the middle of an update, with the Services `s` and `c`."""
     canary = {
         "stableService": "s",
         "canaryService": "c",

@@ -89,18 +89,18 @@ class Ledger:
                 legacy[name] = rest
         return replace(self, legacy=legacy)
 
-    def write(self, data: Data, where: str) -> dict[str, str]:
-        """Return `data` with this kind's keys as they should be and every other key as it was.
+    def write(self, data: Data, rollout: str, where: str) -> dict[str, str]:
+        """Return `data` with one Rollout's entries of this kind as they should be, and everything else as it was.
 
         Raises:
             LedgerError: the ConfigMap would be larger than the API takes.
 
         """
         result = dict(data)
-        for key, text in self._texts().items():
+        for key, text in self._texts(data, rollout).items():
             if text is None:
                 result.pop(key, None)
-            elif key not in data or json.loads(data[key]) != json.loads(text):
+            else:
                 result[key] = text
         size = sum(len(key.encode()) + len(value.encode()) for key, value in result.items())
         if size > MAX_DATA_BYTES:
@@ -110,22 +110,33 @@ class Ledger:
             )
         return result
 
-    def _texts(self) -> dict[str, str | None]:
+    def _texts(self, data: Data, rollout: str) -> dict[str, str | None]:
+        own = self.rollouts.get(rollout, RolloutEntries())
         texts: dict[str, str | None] = {}
         for purpose, dump in (
             (HEADERS, lambda record: _dump_managed(record.headers)),
             (MIRRORS, lambda record: _dump_managed(record.mirrors)),
             (EXPERIMENTS, lambda record: [list(identity) for identity in record.experiments]),
         ):
-            rollouts: JsonObject = {}
-            for key, entries in sorted(self.rollouts.items()):
-                routes = {name: dump(record) for name, record in sorted(entries.routes.items()) if dump(record)}
-                if routes:
-                    rollouts[key] = {"uid": entries.uid, "routes": routes}
-            texts[f"{self.family}{purpose}"] = _dump({"version": VERSION, "rollouts": rollouts}) if rollouts else None
+            key = f"{self.family}{purpose}"
+            routes = {name: dump(record) for name, record in sorted(own.routes.items()) if dump(record)}
+            texts[key] = _with_entry(data.get(key), rollout, {"uid": own.uid, "routes": routes} if routes else None)
         if self.family in {"http", "grpc"}:
-            texts[f"{self.family}{LEGACY}"] = _dump(self.legacy) if self.legacy else None
+            key = f"{self.family}{LEGACY}"
+            unchanged = _read_legacy(data.get(key, "")) == self.legacy
+            texts[key] = data.get(key) if unchanged else _dump(self.legacy) if self.legacy else None
         return texts
+
+
+def _with_entry(text: str | None, rollout: str, entry: JsonObject | None) -> str | None:
+    """Return a key's text with one Rollout's entry replaced; unchanged it stays the very same text."""
+    rollouts: JsonObject = json.loads(text)["rollouts"] if text else {}
+    if rollouts.get(rollout) == entry:
+        return text
+    rest = {key: other for key, other in rollouts.items() if key != rollout}
+    if entry is not None:
+        rest[rollout] = entry
+    return _dump({"version": VERSION, "rollouts": rest}) if rest else None
 
 
 def _dump(value: Any) -> str:

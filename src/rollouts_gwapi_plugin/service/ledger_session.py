@@ -39,8 +39,12 @@ class LedgerSession:
     def __str__(self) -> str:
         return f"ConfigMap {self.namespace}/{self.name}"
 
-    def refresh(self) -> None:
-        """Read the ConfigMap again; trouble is kept, not raised."""
+    def forget(self) -> None:
+        """Have the ConfigMap read again when it is asked for next."""
+        self._read = False
+
+    def _refresh(self) -> None:
+        """Read the ConfigMap; trouble is kept, not raised."""
         self._read = True
         self.trouble = None
         try:
@@ -54,7 +58,7 @@ class LedgerSession:
     def ledger(self, family: str) -> Ledger | None:
         """Return the family's part; None where it can't be read, and then `trouble` says why."""
         if not self._read:
-            self.refresh()
+            self._refresh()
         if self.trouble is not None:
             return None
         try:
@@ -89,14 +93,14 @@ class LedgerSession:
                 with self.lock:
                     self._write(changed)
             except Conflict:
-                self.refresh()
+                self.forget()
             else:
                 return
         raise LedgerError(f"{self}: others wrote it in between, {MAX_TRIES} times; the next call tries again")
 
     def _write(self, ledger: Ledger) -> None:
         old = (self._raw or {}).get("data") or {}
-        data = ledger.write(old, str(self))
+        data = ledger.write(old, self.rollout, str(self))
         if self._raw is None:
             metadata = {
                 "name": self.name,

@@ -70,7 +70,7 @@ class Transaction:
             nonlocal latest
             if tries > 1:
                 latest = read_target(self.cluster, latest, self.deadline)
-                self.session.refresh()
+                self.session.forget()
             return self._attempt(latest)
 
         return retry_on_conflict(attempt, target.ref, deadline=self.deadline)
@@ -117,7 +117,7 @@ class Transaction:
         """
         ahead = view.record.union(outcome.record)
         if added:
-            self.session.refresh()
+            self.session.forget()
         elif outcome.record == view.record and not view.legacy:
             return outcome
         try:

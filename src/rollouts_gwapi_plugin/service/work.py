@@ -73,6 +73,10 @@ class Work:
         errors: list[PluginError] = []
         sound: list[tuple[Target, Transaction]] = []
         for target in targets:
+            if target.error is not None:
+                # What reading met names the object already.
+                errors.append(target.error)
+                continue
             transaction = self.transaction(target, compute)
             try:
                 transaction.prepare(target)
