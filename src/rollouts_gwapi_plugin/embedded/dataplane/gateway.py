@@ -14,6 +14,7 @@ import datetime as dt
 import threading
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from http import HTTPStatus
 from types import TracebackType
 from typing import Self
@@ -67,19 +68,10 @@ class ReferenceGateway:
         self._changed = threading.Event()
         self._stopped = threading.Event()
         self._programmed = threading.Condition()
-        self._upstream = Upstream(self._address)
+        self._ports = ports or {}
         self._followers: dict[str, Follower] = {}
-        self._listeners = {
-            listener["name"]: Listener(
-                listener["name"],
-                self._decider(listener["name"]),
-                self._upstream,
-                (ports or {}).get(listener["name"], 0),
-            )
-            for listener in gateway["spec"]["listeners"]
-            if listener["protocol"] == "HTTP"
-        }
-        self._programmer = threading.Thread(target=self._run, name="gateway-programmer", daemon=True)
+        self._listeners: dict[str, Listener] = {}
+        self._stack = ExitStack()
 
     def url(self, listener: str = "") -> str:
         """Return the address of a listener, of the first one without a name."""
@@ -101,34 +93,44 @@ class ReferenceGateway:
                 raise Unavailable(f"{kind} {namespace}/{name}: generation {found} in effect, {generation} wanted")
 
     def __enter__(self) -> Self:
-        kinds = self._connection.served(GATEWAY_GROUP, VERSIONS)
-        kinds["services"] = self._connection.served("", ("v1",))["services"]
-        for plural in ("services", GRANTS, *ROUTE_PLURALS):
-            if plural in kinds:
-                self._followers[plural] = Follower(self._connection, kinds[plural], self._changed.set)
-        for follower in self._followers.values():
-            follower.start()
-        deadline = time.monotonic() + START_SECONDS
-        for plural, follower in self._followers.items():
-            if not follower.ready.wait(max(0.0, deadline - time.monotonic())):
-                raise Unavailable(f"{plural} could not be listed at {self._connection.server} in {START_SECONDS:g} s")
-        self._program()
-        self._programmer.start()
-        for listener in self._listeners.values():
-            listener.start()
+        with ExitStack() as stack:
+            self._follow(stack)
+            self._program()
+            programmer = threading.Thread(target=self._run, name="gateway-programmer", daemon=True)
+            programmer.start()
+            stack.callback(programmer.join)
+            stack.callback(self._changed.set)
+            stack.callback(self._stopped.set)
+            self._listen(stack)
+            self._stack = stack.pop_all()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for listener in self._listeners.values():
-            listener.stop()
-        self._stopped.set()
-        self._changed.set()
-        self._programmer.join()
-        for follower in self._followers.values():
-            follower.stop()
-        self._upstream.close()
+        self._stack.close()
+
+    def _follow(self, stack: ExitStack) -> None:
+        kinds = self._connection.served(GATEWAY_GROUP, VERSIONS)
+        kinds["services"] = self._connection.served("", ("v1",))["services"]
+        for plural in ("services", GRANTS, *ROUTE_PLURALS):
+            if plural in kinds:
+                follower = self._followers[plural] = Follower(self._connection, kinds[plural], self._changed.set)
+                follower.start()
+                stack.callback(follower.stop)
+        deadline = time.monotonic() + START_SECONDS
+        for plural, follower in self._followers.items():
+            if not follower.ready.wait(max(0.0, deadline - time.monotonic())):
+                raise Unavailable(f"{plural} could not be listed at {self._connection.server} in {START_SECONDS:g} s")
+
+    def _listen(self, stack: ExitStack) -> None:
+        upstream = Upstream(self._address)
+        stack.callback(upstream.close)
+        for name in (entry["name"] for entry in self._gateway["spec"]["listeners"] if entry["protocol"] == "HTTP"):
+            listener = Listener(name, self._decider(name), upstream, self._ports.get(name, 0))
+            listener.start()
+            stack.callback(listener.stop)
+            self._listeners[name] = listener
 
     def _decider(self, listener: str) -> Callable[[HttpRequest], Decision]:
         return lambda request: decide(request, self._configurations[listener], self._dealer)
