@@ -4,11 +4,12 @@ The host turns each JSON line into a log entry of its own; `@level`, `@message` 
 number there panics the controller) and one line must stay under 64 KiB.
 """
 
+import contextlib
 import datetime as dt
 import json
 import sys
 from collections.abc import MutableMapping
-from typing import Any, Literal, TextIO
+from typing import Any, Literal, TextIO, cast
 
 import structlog
 
@@ -35,9 +36,25 @@ def configure(log_format: LogFormat = "json", level: Level = "info", stream: Tex
             render,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(_LEVELS[level]),
-        logger_factory=structlog.WriteLoggerFactory(file=stream or sys.stderr),
+        logger_factory=structlog.WriteLoggerFactory(file=cast("TextIO", _Unfailing(stream or sys.stderr))),
         cache_logger_on_first_use=False,
     )
+
+
+class _Unfailing:
+    """A stream whose reader may be gone: a host that was killed must not turn each log line into an error of ours."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        with contextlib.suppress(OSError, ValueError):
+            return self._stream.write(text)
+        return 0
+
+    def flush(self) -> None:
+        with contextlib.suppress(OSError, ValueError):
+            self._stream.flush()
 
 
 def get_logger(**context: Any) -> Logger:
