@@ -129,6 +129,15 @@ def test_causes_name_the_fields(status: StatusMaker) -> None:
     assert str(error).endswith("(and 3 more)")
 
 
+@pytest.mark.parametrize("field", ["<nil>", "[]", "", None])
+def test_cause_without_a_field_is_the_objects(status: StatusMaker, field: str | None) -> None:
+    """What concerns the whole object is told as such."""
+    causes = [{"field": field, "message": "Too long: may not be more than 1048576 bytes"}]
+    error = error_from(GET, answered(422, status(422, "Invalid", "is invalid", causes=causes)))
+
+    assert str(error).endswith("(422): object: Too long: may not be more than 1048576 bytes")
+
+
 def test_create_of_what_is_there(status: StatusMaker) -> None:
     """A 409 with the reason AlreadyExists is its own class."""
     error = error_from(Operation("create", CONFIG_MAPS, "a", "b"), answered(409, status(409, "AlreadyExists", "there")))

@@ -76,7 +76,7 @@ def test_conflicts_are_computed_again(
     done = edit(connect(web), routes, "shop", "web", double, deadline=Deadline.after(10), timing=fake_time.timing)
 
     assert (seen, done.tries, done.written) == ([1, 10, 20], 3, True)
-    assert (web.objects[WEB]["spec"], fake_time.sleeps) == ({"weight": 40}, [0.01, 0.02])
+    assert (web.objects[WEB]["spec"], fake_time.sleeps) == ({"weight": 40}, [0.02, 0.04])
 
 
 def test_conflicts_to_the_end_name_object_and_tries(
@@ -90,7 +90,7 @@ def test_conflicts_to_the_end_name_object_and_tries(
         edit(client, routes, "shop", "web", with_weight(5), deadline=deadline, timing=fake_time.timing)
 
     assert methods(web).count("PUT") == MAX_TRIES
-    assert max(fake_time.sleeps) == 0.5
+    assert max(fake_time.sleeps) == 1.0
 
 
 def test_conflicts_end_with_the_deadline(fake_time: Any) -> None:
@@ -101,8 +101,8 @@ def test_conflicts_end_with_the_deadline(fake_time: Any) -> None:
         calls.append(tries)
         raise errors.Conflict("newer")
 
-    with pytest.raises(errors.Conflict, match=r"each of 3 tries in 0\.05 s"):
-        retry_on_conflict(attempt, REF, deadline=fake_time.deadline(0.05), timing=fake_time.timing)
+    with pytest.raises(errors.Conflict, match=r"each of 3 tries in 0\.1 s"):
+        retry_on_conflict(attempt, REF, deadline=fake_time.deadline(0.1), timing=fake_time.timing)
 
     assert calls == [1, 2, 3]
 

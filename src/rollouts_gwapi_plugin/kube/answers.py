@@ -208,11 +208,17 @@ def _causes(answer: Answer) -> str:
     """Return the fields and what is wrong with each, or the server's text where it lists none."""
     causes = _mapping(answer.status_object.get("details")).get("causes")
     found = [_mapping(cause) for cause in causes] if isinstance(causes, list) else []
-    parts = [f"{cause.get('field') or 'object'}: {cause.get('message', '')}" for cause in found]
+    parts = [f"{_field(cause)}: {cause.get('message', '')}" for cause in found]
     if not parts:
         return answer.text
     more = f" (and {len(parts) - MAX_CAUSES} more)" if len(parts) > MAX_CAUSES else ""
     return one_line("; ".join(parts[:MAX_CAUSES])) + more
+
+
+def _field(cause: JsonObject) -> str:
+    """Return the field that a cause names; the API server's `<nil>` and `[]` mean the object."""
+    field = str(cause.get("field") or "")
+    return "object" if field in {"", "<nil>", "[]"} else field
 
 
 def _mapping(value: Any) -> JsonObject:
