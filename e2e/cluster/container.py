@@ -148,7 +148,9 @@ def _make_root(spec: Spec) -> None:
     for device in _DEVICES:
         (root / "dev" / device).touch()
         linux.bind(Path("/dev") / device, root / "dev" / device, read_only=False)
-    (root / "dev" / "fd").symlink_to("/proc/self/fd")
+    links = {"fd": "fd", "stdin": "fd/0", "stdout": "fd/1", "stderr": "fd/2"}
+    for name, target in links.items():
+        (root / "dev" / name).symlink_to(f"/proc/self/{target}")
     (root / "proc").mkdir()
     linux.mount("proc", root / "proc", "proc", linux.MS_NOSUID | linux.MS_NODEV | linux.MS_NOEXEC)
     (root / spec.folder.lstrip("/")).mkdir(parents=True, exist_ok=True)

@@ -197,3 +197,9 @@ def _plugin_binds(settings: Settings) -> list[Bind]:
     return [Bind(path, path) for path in (*folders, sys.base_prefix, str(REPOSITORY))] + [
         Bind(str(script), PLUGIN_PATH)
     ]
+
+
+def kill_plugin(settings: Settings) -> None:
+    """Kill the plugin without warning, as soon as there is one."""
+    for found in until(lambda: plugin_pids(settings), "the plugin runs", seconds=READY_SECONDS):
+        os.kill(found, signal.SIGKILL)

@@ -80,6 +80,11 @@ class Tools:
                 return self.folders[group.name] / program
         raise KeyError(program)
 
+    def program(self, name: str) -> str:
+        """Return the path of a program of ours, or the name of another for PATH."""
+        ours = any(name in group.programs for group in GROUPS)
+        return str(self.path(name)) if ours else name
+
     @property
     def search_path(self) -> str:
         """The folders for PATH."""

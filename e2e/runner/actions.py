@@ -1,0 +1,98 @@
+"""The doings of a stage, each as a user or a disaster would do it."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+
+from e2e.runner.api import Api
+from e2e.runner.case import Action, Case, fill
+from e2e.runner.target import Target
+
+
+@dataclass(frozen=True)
+class Scene:
+    """One telling of a case: where, in which namespace, with which values for `${…}`."""
+
+    case: Case
+    target: Target
+    api: Api
+    namespace: str
+    values: dict[str, str]
+
+    def filled(self, value: Any) -> Any:
+        """Fill in `${…}`."""
+        return fill(value, self.values)
+
+
+def apply(scene: Scene, documents: list[dict[str, Any]]) -> None:
+    """Apply manifests; those without a namespace go to the case's."""
+    text = yaml.safe_dump_all(scene.filled(documents))
+    arguments = ["apply", "--namespace", scene.namespace, "--server-side", "--force-conflicts"]
+    scene.target.run(["kubectl", *arguments, "--field-manager=e2e", "--filename=-"], text=text)
+
+
+def load_manifest(case: Case, name: str) -> list[dict[str, Any]]:
+    """Read a manifest's documents."""
+    return [document for document in yaml.safe_load_all(case.manifest(name).read_text()) if document]
+
+
+def act(scene: Scene, action: Action) -> None:
+    """Do it."""
+    (kind,) = action.model_fields_set
+    _DOINGS[kind](scene, action)
+
+
+def _apply(scene: Scene, action: Action) -> None:
+    wanted = action.apply
+    apply(scene, load_manifest(scene.case, wanted) if isinstance(wanted, str) else [wanted or {}])
+
+
+def _patch(scene: Scene, action: Action) -> None:
+    if action.patch:
+        place = scene.filled(action.patch.namespace) or scene.namespace
+        scene.api.patch(action.patch.kind, place, scene.filled(action.patch.name), scene.filled(action.patch.patch))
+
+
+def _delete(scene: Scene, action: Action) -> None:
+    if action.delete:
+        place = scene.filled(action.delete.namespace) or scene.namespace
+        name = scene.filled(action.delete.name)
+        scene.target.run(["kubectl", "--namespace", place, "delete", action.delete.kind, name, "--wait=true"])
+
+
+def _version(scene: Scene, action: Action) -> None:
+    for rollout, version in (action.version or {}).items():
+        variables = [{"name": "VERSION", "value": version}]
+        path = "/spec/template/spec/containers/0/env"
+        scene.api.patch("Rollout", scene.namespace, rollout, [{"op": "replace", "path": path, "value": variables}])
+
+
+def _rollouts(scene: Scene, action: Action) -> None:
+    arguments = scene.filled(action.rollouts or "").split()
+    scene.target.run(["kubectl-argo-rollouts", "--namespace", scene.namespace, *arguments])
+
+
+def _kill(scene: Scene, action: Action) -> None:
+    scene.target.kill(action.kill or "")
+
+
+def _restart(scene: Scene, action: Action) -> None:
+    scene.target.restart(action.restart or "")
+
+
+def _configure(scene: Scene, action: Action) -> None:
+    if action.configure:
+        scene.target.configure(type(action.configure).model_validate(scene.filled(action.configure.model_dump())))
+
+
+_DOINGS = {
+    "apply": _apply,
+    "patch": _patch,
+    "delete": _delete,
+    "version": _version,
+    "rollouts": _rollouts,
+    "kill": _kill,
+    "restart": _restart,
+    "configure": _configure,
+}

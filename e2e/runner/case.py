@@ -1,0 +1,178 @@
+"""What a case file may say: a story in stages, told on a cluster under constant traffic.
+
+`setup` comes first and without traffic. Then the cohorts begin, and stage follows stage: its doings, then a wait until
+everything that it expects is so, then traffic until enough requests show the right shares. Any request of any cohort
+that fails from the first to the last moment fails the case, unless `losses` says why some must.
+
+In all manifests and strings `${NAMESPACE}`, `${HOST}` and the target's other values are filled in.
+"""
+
+from pathlib import Path
+from string import Template
+from typing import Any, Literal, Self
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from e2e.load.cohort import Protocol
+
+CASES = Path(__file__).resolve().parents[1] / "cases"
+
+# What a case needs of its cluster beyond the API, a gateway and the controller with the plugin.
+Need = Literal["kill", "restart", "configure"]
+
+
+class Part(BaseModel):
+    """A part of a case; what it may not say is an error."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+
+class CohortPart(Part):
+    """Traffic of one kind of client; host and port are the target's unless given."""
+
+    name: str
+    protocol: Protocol = "http"
+    host: str = "${HOST}"
+    method: str = "GET"
+    path: str = "/"
+    headers: dict[str, str] = Field(default_factory=dict)
+    rate: float = 20.0
+
+
+class ObjectName(Part):
+    """An object of the case's namespace, or of another."""
+
+    kind: str
+    name: str
+    namespace: str = ""
+
+
+class Patch(ObjectName):
+    """A merge patch, or a JSON patch (a list)."""
+
+    patch: dict[str, Any] | list[dict[str, Any]]
+
+
+class Configure(Part):
+    """argo-rollouts-config, and a restart of the controller so that it reads it."""
+
+    location: str
+    sha256: str = ""
+    args: list[str] = Field(default_factory=list)
+
+
+class Action(Part):
+    """One doing: exactly one of the fields."""
+
+    apply: str | dict[str, Any] | None = None
+    patch: Patch | None = None
+    delete: ObjectName | None = None
+    version: dict[str, str] | None = None  # Rollout -> version
+    rollouts: str | None = None  # arguments of `kubectl argo rollouts`
+    kill: Literal["plugin", "controller"] | None = None
+    restart: Literal["apiserver", "controller"] | None = None
+    configure: Configure | None = None
+
+    @model_validator(mode="after")
+    def _is_one(self) -> Self:
+        if len(self.model_fields_set) != 1:
+            raise ValueError(f"an action is one thing, not {sorted(self.model_fields_set)}")
+        return self
+
+
+class RolloutState(Part):
+    """What a Rollout's status should say; fields not given do not matter."""
+
+    phase: str | None = None
+    step: int | None = None
+    aborted: bool | None = None
+    message: str | None = None  # a regular expression, found anywhere
+
+
+class EventSeen(Part):
+    """An Event of the case's namespace."""
+
+    reason: str
+    message: str = ""  # a regular expression
+
+
+class ControllerState(Part):
+    """The controller's container: running, or ended with this code since the stage began."""
+
+    running: bool = True
+    log: str = ""  # a regular expression, found in what it logged since the stage began
+
+
+class Expect(Part):
+    """What must become true in a stage."""
+
+    rollouts: dict[str, RolloutState] = Field(default_factory=dict)
+    weights: dict[str, dict[str, int]] = Field(default_factory=dict)  # "HTTPRoute/name" -> backend -> weight
+    objects: list[dict[str, Any]] = Field(default_factory=list)  # parts of objects
+    file: str = ""  # more of them
+    absent: list[ObjectName] = Field(default_factory=list)
+    events: list[EventSeen] = Field(default_factory=list)
+    controller: ControllerState | None = None
+    traffic: dict[str, dict[str, float]] = Field(default_factory=dict)  # cohort -> version -> percent
+
+
+class Stage(Part):
+    """One stage of the story."""
+
+    name: str
+    do: list[Action] = Field(default_factory=list)
+    expect: Expect = Field(default_factory=Expect)
+    # Waits are on conditions; this is for machines that are really stuck.
+    within: float = 180.0
+    requests: int = 100  # so many of each cohort judge the shares
+
+
+class Losses(Part):
+    """Why requests may fail, and how many percent of all."""
+
+    reason: str
+    percent: float
+
+
+class Watched(Part):
+    """The route that the graph and the report follow, and its backend whose share is the canary's."""
+
+    route: str = "HTTPRoute/web"
+    canary: str = "canary"
+
+
+class Case(Part):
+    """One case."""
+
+    name: str
+    folder: Path
+    description: str
+    short: bool = False
+    needs: list[Need] = Field(default_factory=list)
+    resources: list[str] = Field(default_factory=list)
+    setup: Stage
+    load: list[CohortPart] = Field(default_factory=list)
+    stages: list[Stage] = Field(default_factory=list)
+    losses: Losses | None = None
+    watch: Watched = Field(default_factory=Watched)
+
+    def manifest(self, name: str) -> Path:
+        """Return a manifest of the case, or one that cases share."""
+        own = self.folder / name
+        return own if own.exists() else CASES / name
+
+
+def read(path: Path) -> Case:
+    """Read `case.yaml`; the folder gives its name."""
+    data = yaml.safe_load(path.read_text())
+    return Case.model_validate({"name": path.parent.name, "folder": path.parent, **data})
+
+
+def fill(value: Any, values: dict[str, str]) -> Any:
+    """Fill in `${…}` in all strings; unknown names are left alone (shell in an example, say)."""
+    if isinstance(value, str):
+        return Template(value).safe_substitute(values)
+    if isinstance(value, dict):
+        return {fill(key, values): fill(item, values) for key, item in value.items()}
+    return [fill(item, values) for item in value] if isinstance(value, list) else value

@@ -1,0 +1,181 @@
+"""Tell a case: setup, then traffic, then stage after stage; judge shares and losses; clean up; write the report.
+
+A stage's shares are judged twice: once to go on (a run of requests that all came after the expectations were
+fulfilled must show them, which also measures how long the gateway took), and once at the end over all that came from
+then until the next stage began.
+"""
+
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from e2e.load import generator
+from e2e.load.cohort import Cohort
+from e2e.load.traffic import Load, Traffic, versions, wrong_share
+from e2e.runner import report
+from e2e.runner.actions import Scene, act, apply, load_manifest
+from e2e.runner.api import ApiTrouble, RouteWatch
+from e2e.runner.case import Case, CohortPart, Stage
+from e2e.runner.expectations import remember, unfulfilled
+from e2e.runner.target import GATEWAY_NAME, GATEWAY_NAMESPACE, PORTS, CommandFailed, Target
+from e2e.runner.telling import Telling, Told
+from e2e.waiting import NotYet, until
+
+# A cohort's traffic begins once so many requests in a row were answered: the gateway has the route.
+ANSWERS_FIRST = 5
+# From fulfilled expectations to right shares: 2-30 ms measured; the rest is for the requests that show it.
+SETTLE_SECONDS = 60.0
+
+
+def tell(case: Case, target: Target, folder: Path) -> Telling:
+    """Tell the case; what went wrong is in the findings."""
+    telling = Telling(case, f"e2e-{case.name}-{int(time.time()) % 100_000}", time.monotonic())
+    api = target.api()
+    scene = Scene(case, target, api, telling.namespace, _values(case, target, telling.namespace))
+    with _namespace(scene), ExitStack() as stack:
+        try:
+            _tell_in_namespace(scene, telling, folder, stack)
+        except (CommandFailed, ApiTrouble, TimeoutError) as trouble:
+            stage = telling.stages[-1].stage.name if telling.stages else "before the first stage"
+            telling.findings.insert(0, f"stage {stage!r}: {trouble}")
+        if telling.findings:
+            telling.explanation = report.explain(telling, target, api, folder)
+    report.write_graph(telling, folder)
+    return telling
+
+
+def _tell_in_namespace(scene: Scene, telling: Telling, folder: Path, stack: ExitStack) -> None:
+    case = scene.case
+    if any(action.configure for stage in (case.setup, *case.stages) for action in stage.do):
+        stack.callback(scene.target.configure, None)
+    for name in case.resources:
+        apply(scene, load_manifest(case, name))
+    kind, _, name = case.watch.route.partition("/")
+    watch = stack.enter_context(RouteWatch(scene.api, kind, scene.namespace, name))
+    telling.route_states = watch.states
+    _tell_stage(scene, case.setup, telling)
+    cohorts = [_cohort(scene, part) for part in case.load]
+    for cohort in cohorts:
+        _wait_for_answers(cohort)
+    load = Load(cohorts, folder)
+    telling.traffic_began = time.monotonic()
+    with load as telling.traffic:
+        for stage in case.stages:
+            _tell_stage(scene, stage, telling)
+    telling.stages[-1].ended = time.monotonic()
+    _judge(telling)
+
+
+def _values(case: Case, target: Target, namespace: str) -> dict[str, str]:
+    return {
+        "NAMESPACE": namespace,
+        "HOST": f"{case.name}.e2e.example",
+        "IMAGE": target.image,
+        "GATEWAY_CLASS": target.gateway_class,
+        "GATEWAY": GATEWAY_NAME,
+        "GATEWAY_NAMESPACE": GATEWAY_NAMESPACE,
+        "ADDRESS": target.address(),
+    }
+
+
+@contextmanager
+def _namespace(scene: Scene) -> Iterator[None]:
+    scene.target.run(["kubectl", "create", "namespace", scene.namespace])
+    try:
+        yield
+    finally:
+        # The routes first and for sure: a layer 4 listener serves the oldest one.
+        kinds = "httproutes,grpcroutes,tcproutes,tlsroutes"
+        scene.target.run(["kubectl", "--namespace", scene.namespace, "delete", kinds, "--all", "--wait=true"])
+        scene.target.run(["kubectl", "delete", "namespace", scene.namespace, "--wait=false"])
+
+
+def _cohort(scene: Scene, part: CohortPart) -> Cohort:
+    filled = scene.filled(part.model_dump())
+    return Cohort(**filled, address=scene.target.address(), port=PORTS[part.protocol])
+
+
+def _wait_for_answers(cohort: Cohort) -> None:
+    def answered() -> bool:
+        for _ in range(ANSWERS_FIRST):
+            record = generator.ask(cohort)
+            if record.error:
+                raise NotYet(record.error)
+        return True
+
+    until(answered, f"cohort {cohort.name} gets its first answers", seconds=SETTLE_SECONDS)
+
+
+def _tell_stage(scene: Scene, stage: Stage, telling: Telling) -> None:
+    told = Told(stage, time.monotonic())
+    if telling.stages:
+        telling.stages[-1].ended = told.began
+    telling.stages.append(told)
+    before = remember(scene)
+    for action in stage.do:
+        act(scene, action)
+
+    def fulfilled() -> bool:
+        try:
+            missing = unfulfilled(scene, stage.expect, before)
+        except ApiTrouble as trouble:
+            raise NotYet(str(trouble)) from trouble
+        if missing:
+            raise NotYet("; ".join(missing))
+        return True
+
+    until(fulfilled, "what the stage expects", seconds=stage.within)
+    told.fulfilled = told.settled = time.monotonic()
+    if telling.traffic:
+        _settle(telling.traffic, told)
+
+
+def _settle(traffic: Traffic, told: Told) -> None:
+    """Move `settled` on until the requests from then on show the right shares."""
+    stage = told.stage
+
+    def right() -> bool:
+        traffic.refresh()
+        for cohort, expected in stage.expect.traffic.items():
+            window = traffic.window(cohort, told.settled)
+            counted = versions(window)
+            if counted.total() < stage.requests:
+                early = _never_expected(counted, expected)
+                if early:
+                    told.settled = _after_last(traffic, cohort, early)
+                raise NotYet(f"{cohort}: {counted.total()} of {stage.requests} requests")
+            wrong = wrong_share(counted, expected)
+            if wrong:
+                told.settled = window[len(window) // 2].began
+                raise NotYet(f"{cohort}: {wrong}")
+        return True
+
+    until(right, "the right shares", seconds=SETTLE_SECONDS + stage.requests / 5, pause=0.1)
+
+
+def _never_expected(counted: dict[str, int], expected: dict[str, float]) -> set[str]:
+    return {version for version in counted if not expected.get(version)}
+
+
+def _after_last(traffic: Traffic, cohort: str, wanted: set[str]) -> float:
+    """Return the time after the last answer of one of these versions."""
+    return (
+        max(record.began for record in traffic.records if record.cohort == cohort and record.version in wanted) + 1e-6
+    )
+
+
+def _judge(telling: Telling) -> None:
+    traffic, case = telling.traffic, telling.case
+    if traffic is None:
+        return
+    for told in telling.stages:
+        for cohort, expected in told.stage.expect.traffic.items():
+            wrong = wrong_share(versions(traffic.window(cohort, told.settled, told.ended)), expected)
+            if wrong:
+                telling.findings.append(f"stage {told.stage.name!r}, cohort {cohort}, from settled to the end: {wrong}")
+    losses = traffic.losses()
+    allowed = len(traffic.records) * (case.losses.percent / 100 if case.losses else 0)
+    if len(losses) > allowed:
+        kinds = sorted({f"{record.cohort}: {record.error}" for record in losses})
+        telling.findings.append(f"{len(losses)} of {len(traffic.records)} requests failed: {kinds[:5]}")

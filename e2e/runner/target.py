@@ -1,0 +1,275 @@
+"""The clusters that a case can be told on: our own, kind's, or any that a kubeconfig names.
+
+A target knows where the gateway listens, what image its pods have, and what it can do to the controller. What it can't
+do is not in `can`; a case that needs it is left out there, visibly.
+"""
+
+import json
+import os
+import subprocess
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from e2e.cluster import controller, network, pods, process
+from e2e.cluster.cluster import Cluster, log_tail
+from e2e.cluster.settings import CONTROLLER_NAMESPACE, GATEWAY_CLASS
+from e2e.runner.api import Api
+from e2e.runner.case import Configure
+
+# The cases' Gateway, the same on all targets; 80 and 443 are left to the examples.
+GATEWAY_NAMESPACE = "e2e-gateway"
+GATEWAY_NAME = "e2e"
+PORTS: Mapping[str, int] = {"http": 10080, "grpc": 10080, "tcp": 10001, "tls": 10443}
+_COMMAND_SECONDS = 180.0
+
+
+class Target(Protocol):
+    """What a case needs of a cluster."""
+
+    name: str
+    can: frozenset[str]
+    image: str
+    gateway_class: str
+
+    def reached(self) -> Any:
+        """Return a context manager inside which the cluster can be reached."""
+
+    def api(self) -> Api:
+        """Connect to the API server."""
+
+    def run(self, command: Sequence[str], *, text: str | None = None) -> str:
+        """Run a command with the cluster's kubeconfig; return its output or raise CommandFailed."""
+
+    def address(self) -> str:
+        """Return the gateway's address."""
+
+    def kill(self, what: str) -> None:
+        """SIGKILL for the plugin or the controller."""
+
+    def restart(self, what: str) -> None:
+        """Restart the controller or the API server and wait until it is back."""
+
+    def configure(self, wanted: Configure | None) -> None:
+        """Change argo-rollouts-config (None: as it was) and restart the controller, which may refuse to start."""
+
+    def describe(self) -> str:
+        """Return what the report of a failed case should say about the cluster."""
+
+    def controller_log(self) -> str:
+        """Return all that the controller, and through it the plugin, logged so far."""
+
+    def controller_exits(self) -> list[int]:
+        """Return the exit codes of the controller's container so far."""
+
+    def counts(self) -> list[dict[str, Any]]:
+        """Return what each pod received, where the target can tell."""
+
+
+def make_gateway(target: Target) -> None:
+    """Make the cases' Gateway; its ports are open within a second of a Gateway that is accepted."""
+    listeners = [
+        {
+            "name": name,
+            "port": PORTS[name],
+            "protocol": protocol,
+            **extra,
+            "allowedRoutes": {"namespaces": {"from": "All"}},
+        }
+        for name, protocol, extra in (
+            ("http", "HTTP", {}),
+            ("tcp", "TCP", {}),
+            ("tls", "TLS", {"tls": {"mode": "Passthrough"}}),
+        )
+    ]
+    gateway = {
+        "apiVersion": "gateway.networking.k8s.io/v1",
+        "kind": "Gateway",
+        "metadata": {"name": GATEWAY_NAME, "namespace": GATEWAY_NAMESPACE},
+        "spec": {"gatewayClassName": target.gateway_class, "listeners": listeners},
+    }
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": GATEWAY_NAMESPACE}}
+    text = json.dumps({"apiVersion": "v1", "kind": "List", "items": [namespace, gateway]})
+    target.run(["kubectl", "apply", "--server-side", "--force-conflicts", "--filename=-"], text=text)
+
+
+class CommandFailed(Exception):  # noqa: N818 - reads well where it is caught
+    """A command ended with another code than 0."""
+
+
+def run_command(command: Sequence[str], environment: Mapping[str, str], text: str | None = None) -> str:
+    """Run a command; its error output is the message of what is raised."""
+    done = subprocess.run(
+        command,
+        env=dict(environment),
+        input=text,
+        text=True,
+        capture_output=True,
+        check=False,
+        timeout=_COMMAND_SECONDS,
+    )
+    if done.returncode != 0:
+        raise CommandFailed(f"{' '.join(command)}: {done.stderr.strip() or done.stdout.strip()}")
+    return done.stdout
+
+
+@dataclass
+class LocalTarget:
+    """The cluster of e2e/cluster."""
+
+    cluster: Cluster
+    name: str = "local"
+    can: frozenset[str] = frozenset({"kill", "restart", "configure"})
+    image: str = "echo:e2e"  # nobody pulls it
+    gateway_class: str = GATEWAY_CLASS
+
+    @contextmanager
+    def reached(self) -> Iterator[None]:
+        """As `Target.reached`."""
+        with network.inside(self.cluster.settings.node_namespace):
+            yield
+
+    def api(self) -> Api:
+        """As `Target.api`."""
+        return Api(self.cluster.settings.kubeconfig)
+
+    def run(self, command: Sequence[str], *, text: str | None = None) -> str:
+        """As `Target.run`."""
+        environment = self.cluster.environment()
+        program = self.cluster.tools.program(command[0])
+        return run_command([program, *command[1:]], environment, text)
+
+    def address(self) -> str:
+        """As `Target.address`."""
+        return "127.0.0.1"
+
+    def kill(self, what: str) -> None:
+        """As `Target.kill`."""
+        settings = self.cluster.settings
+        if what == "controller":
+            controller.kill(settings)
+        else:
+            controller.kill_plugin(settings)
+
+    def restart(self, what: str) -> None:
+        """As `Target.restart`."""
+        if what == "apiserver":
+            self.cluster.restart_apiserver()
+        else:
+            controller.restart(self.cluster.settings)
+            controller.wait(self.cluster.settings)
+
+    def configure(self, wanted: Configure | None) -> None:
+        """As `Target.configure`."""
+        settings, tools = self.cluster.settings, self.cluster.tools
+        if wanted is None:
+            controller.configure(settings, tools)
+        else:
+            controller.configure(settings, tools, location=wanted.location, sha256=wanted.sha256, args=wanted.args)
+        controller.restart(settings)
+        if wanted is None:
+            controller.wait(settings)
+
+    def controller_log(self) -> str:
+        """As `Target.controller_log`."""
+        return (self.cluster.settings.logs / "controller.log").read_text(errors="replace")
+
+    def controller_exits(self) -> list[int]:
+        """As `Target.controller_exits`."""
+        return [end.code for end in controller.ends_of(self.cluster.settings)]
+
+    def counts(self) -> list[dict[str, Any]]:
+        """As `Target.counts`."""
+        return pods.counts()
+
+    def describe(self) -> str:
+        """Say which programs run, and the ends of their logs, for the report of a failed case."""
+        settings = self.cluster.settings
+        parts = []
+        for name in process.names(settings):
+            note = process.read(settings, name)
+            parts.append(f"## {name}: {f'pid {note.pid}' if note else 'ENDED'}\n{log_tail(settings, name, 15)}")
+        return "\n".join(parts)
+
+
+@dataclass
+class KubeconfigTarget:
+    """Any cluster with a gateway, Argo Rollouts and the plugin in place; kind's is one with a node to reach into."""
+
+    kubeconfig: Path
+    image: str
+    gateway_class: str
+    gateway_address: str = ""
+    kind_node: str = ""  # the node's container, where there is one
+    name: str = "kubeconfig"
+    can: frozenset[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Know what can be done to the controller."""
+        self.can = frozenset({"kill", "restart"}) if self.kind_node else frozenset()
+
+    @contextmanager
+    def reached(self) -> Iterator[None]:
+        """As `Target.reached`."""
+        yield
+
+    def api(self) -> Api:
+        """As `Target.api`."""
+        return Api(self.kubeconfig)
+
+    def run(self, command: Sequence[str], *, text: str | None = None) -> str:
+        """As `Target.run`."""
+        return run_command(command, {**os.environ, "KUBECONFIG": str(self.kubeconfig)}, text)
+
+    def address(self) -> str:
+        """As `Target.address`."""
+        if self.gateway_address:
+            return self.gateway_address
+        gateway = self.api().read("Gateway", GATEWAY_NAMESPACE, GATEWAY_NAME) or {}
+        addresses = gateway.get("status", {}).get("addresses") or []
+        if not addresses:
+            raise CommandFailed("the Gateway has no address yet; give one with --e2e-gateway-address")
+        return str(addresses[0]["value"])
+
+    def kill(self, what: str) -> None:
+        """As `Target.kill`: in the node, since the controller's image has no shell."""
+        pattern = "^/bin/rollouts-controller" if what == "controller" else "plugin-bin/argoproj-labs/gatewayAPI"
+        self.run(["docker", "exec", self.kind_node, "pkill", "-KILL", "-f", pattern])
+
+    def restart(self, what: str) -> None:
+        """As `Target.restart`."""
+        if what == "apiserver":
+            self.run(["docker", "exec", self.kind_node, "pkill", "-TERM", "kube-apiserver"])
+            return
+        place = ["--namespace", CONTROLLER_NAMESPACE]
+        self.run(["kubectl", *place, "rollout", "restart", "deployment/argo-rollouts"])
+        self.run(["kubectl", *place, "rollout", "status", "deployment/argo-rollouts", "--timeout=120s"])
+
+    def configure(self, wanted: Configure | None) -> None:
+        """Never asked for: `can` does not have it."""
+        raise NotImplementedError(wanted)
+
+    def controller_log(self) -> str:
+        """As `Target.controller_log`."""
+        place = ["--namespace", CONTROLLER_NAMESPACE]
+        return self.run(["kubectl", *place, "logs", "deployment/argo-rollouts", "--tail=20000"])
+
+    def controller_exits(self) -> list[int]:
+        """As `Target.controller_exits`."""
+        codes = []
+        for pod in self.api().all_of("Pod", CONTROLLER_NAMESPACE):
+            for status in pod["status"].get("containerStatuses", []):
+                ended = status.get("lastState", {}).get("terminated")
+                codes += [int(ended["exitCode"])] if ended else []
+        return codes
+
+    def counts(self) -> list[dict[str, Any]]:
+        """Nothing: each real pod has its own counts, out of reach."""
+        return []
+
+    def describe(self) -> str:
+        """Say when, and where."""
+        return f"{self.kubeconfig} at {time.ctime()}"

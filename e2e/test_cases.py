@@ -1,0 +1,46 @@
+"""Every folder below e2e/cases with a case.yaml is a test: the case, told on the chosen cluster."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from _pytest.mark import ParameterSet
+
+from e2e.cluster.settings import REPOSITORY
+from e2e.runner import report
+from e2e.runner.case import CASES, read
+from e2e.runner.story import tell
+from e2e.runner.target import Target
+
+OUT = REPOSITORY / "out" / "e2e"
+
+
+def _parameters() -> list[ParameterSet]:
+    found = []
+    for path in sorted(CASES.glob("*/case.yaml")):
+        case = read(path)
+        found.append(pytest.param(path, id=case.name, marks=[pytest.mark.e2e_short] if case.short else []))
+    return found
+
+
+@pytest.mark.e2e
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("path", _parameters())
+def test_case(path: Path, target: Target, record_property: Callable[[str, object], None]) -> None:
+    """The case goes as its file says, its shares are right, and no request fails that need not."""
+    case = read(path)
+    missing = sorted(set(case.needs) - target.can)
+    if missing:
+        pytest.skip(f"{case.name}: the cluster {target.name!r} can't {', '.join(missing)}")
+    folder = OUT / case.name
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+
+    telling = tell(case, target, folder)
+
+    text = report.summary(telling)
+    record_property("summary", text)
+    (folder / "summary.txt").write_text(text + "\n")
+    if telling.findings:
+        pytest.fail(f"{text}\n{telling.explanation}", pytrace=False)
