@@ -187,6 +187,7 @@ def test_need_data() -> None:
         (b"\xf7", "at byte 1: an integer of 9 bytes"),
         (b"\xfe\x01", "at byte 1: 2 bytes wanted, 1 left"),
         (b"\x05", "at byte 1: a message of 5 bytes, 0 left"),
+        (b"\x04\x0a\x00\x05b", "at byte 4: 5 bytes wanted, 1 left"),
         (b"\x07\x10\x00\x01a\x10\x01\x00", "at byte 6: an interface in an interface"),
         (b"\x04\x10\x00\x05a", "at byte 4: 5 bytes wanted, 1 left"),
         (b"\x05\x10\x00\xfe\x04\x01", "at byte 6: a type name of 1025 bytes; 1024 are the most"),

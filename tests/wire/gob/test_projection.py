@@ -166,6 +166,20 @@ def test_walker_refuses(go_type: gob.GoType, value: Any, tail: bytes, text: str)
     assert refused(struct, {"Walked": value}, change, gob.Limits()) == text
 
 
+def test_field_numbers_of_two_bytes() -> None:
+    """Far fields are found, and those that there are not refused, in what is built in part or walked over."""
+    wide = gob.StructOf("W", tuple(gob.Field(f"F{number}", gob.INT) for number in range(200)))
+    struct = gob.StructOf("S", (gob.Field("Built", wide), gob.Field("Walked", wide), gob.Field("After", gob.INT)))
+    stream = gob.Encoder().encode(struct, {"Built": {"F199": 1}, "Walked": {"F199": 1}, "After": 3})
+    last = stream.rindex(b"\xff\xc8")
+    projection: gob.Projection = {"Built": {"F199": None}, "After": None}
+
+    assert values(stream, projection) == [{"Built": {"F199": 1}, "After": 3}]
+    for place in (last, stream.rindex(b"\xff\xc8", 0, last)):
+        with pytest.raises(GobError, match="field 200 of a struct of 200 fields"):
+            values(stream[:place] + b"\xff\xc9" + stream[place + 2 :], projection)
+
+
 def test_walker_levels(node: gob.StructOf) -> None:
     """What is walked over may not be nested deeper than what is built."""
     struct = gob.StructOf("S", (gob.Field("Walked", node),))
@@ -199,3 +213,16 @@ def test_rollout_projection() -> None:
     assert whole["Rollout"]["Spec"]["Strategy"]["Canary"] == found["Rollout"]["Spec"]["Strategy"]["Canary"]
     assert list(found["Rollout"]) == ["Spec"]
     assert found["DesiredWeight"] == whole["DesiredWeight"]
+
+
+def test_limits_hold_in_projections() -> None:
+    """What is built in part is limited as what is built whole."""
+    stream = gob.Encoder().encode(gob.SliceOf(POINT), [{"X": 1}] * 5)
+    for limits, text in (
+        (gob.Limits(values=9), "more than 9 structs and elements in a value"),
+        (gob.Limits(nesting=1), "more than 1 levels"),
+    ):
+        decoder = gob.Decoder(limits=limits)
+        decoder.receive(stream)
+        with pytest.raises(GobError, match=text):
+            decoder.next_value({"X": None})

@@ -45,7 +45,7 @@ class TypeRegistry:
         self._offsets[number] = offset
         self._kept[number] = raw
         if self._strict:
-            self.get(number, 0)
+            self._definitions[number] = _read_whole(self._kept.pop(number))
 
     def define(self, number: int, data: bytearray, position: int, offset: int) -> int:
         """Read a definition in the midst of a message; return the position after it."""
@@ -75,25 +75,15 @@ class TypeRegistry:
         """Return a type's definition; `position` is where a value of it begins."""
         definition = self._definitions.get(number)
         if definition is None:
-            definition = self._definitions[number] = self._read(number, position)
+            if number not in self._kept:
+                raise Fault(position, f"a value of type {number}, which is not defined")
+            try:
+                definition = self._definitions[number] = _read_whole(self._kept.pop(number))
+            except Fault as fault:
+                place = self._offsets[number] + fault.position
+                text = f"the definition of type {number} is broken at byte {place}: {fault.text}"
+                raise Fault(position, text) from fault
         return definition
-
-    def _read(self, number: int, position: int) -> Definition:
-        raw = self._kept.pop(number, None)
-        if raw is None:
-            raise Fault(position, f"a value of type {number}, which is not defined")
-        try:
-            definition, end = read_definition(raw, 0)
-        except IndexError:
-            fault = missing(raw, len(raw), 1)
-        except Fault as found:
-            fault = found
-        else:
-            if end == len(raw):
-                return definition
-            fault = Fault(end, f"{len(raw) - end} bytes after a type definition")
-        place = self._offsets[number] + fault.position
-        raise Fault(position, f"the definition of type {number} is broken at byte {place}: {fault.text}") from fault
 
     def check(self, number: int, position: int) -> None:
         """If strict, read all definitions below a type; raise `Fault` where one is missing."""
@@ -106,6 +96,17 @@ class TypeRegistry:
             if current not in seen:
                 seen.add(current)
                 waiting.extend(_named_by(self.get(current, position)))
+
+
+def _read_whole(raw: bytearray) -> Definition:
+    """Read a definition that is all that there is."""
+    try:
+        definition, end = read_definition(raw, 0)
+    except IndexError:
+        raise missing(raw, len(raw), 1) from None
+    if end != len(raw):
+        raise Fault(end, f"{len(raw) - end} bytes after a type definition")
+    return definition
 
 
 def _named_by(definition: Definition) -> list[int]:
