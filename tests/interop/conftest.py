@@ -13,7 +13,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -80,14 +80,15 @@ def wait_until(condition: Callable[[], object], seconds: float, what: str) -> No
 class Host:
     """A running Go host; each method is one of its commands, and returns its answer."""
 
-    def __init__(self, binary: Path, environment: dict[str, str], log: Path) -> None:
+    def __init__(self, binary: Path, environment: dict[str, str], log: Path, enter: Sequence[str] = ()) -> None:
+        """Start it; `enter` is a command line that runs the host where it is to run."""
         self.binary = binary
         self._log = log
         self.plugin_pid = 0
         self.address = ""
         with log.open("wb") as stderr:
             self.process = subprocess.Popen(
-                [binary], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr, env=environment
+                [*enter, binary], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr, env=environment
             )
         self._answers = queue.Queue[dict[str, Any]]()
         self._reader = threading.Thread(target=self._read, name="host-answers", daemon=True)
@@ -180,7 +181,9 @@ def host_binary(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Pat
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not binary.exists():
             build = ["go", "build", "-o", str(binary), "."]
-            done = subprocess.run(build, cwd=HERE / "go", check=False, capture_output=True, text=True)
+            # Static, since it also runs in an empty root.
+            static = {**os.environ, "CGO_ENABLED": "0"}
+            done = subprocess.run(build, cwd=HERE / "go", env=static, check=False, capture_output=True, text=True)
             assert done.returncode == 0, f"{' '.join(build)}: {done.stderr}"
     return binary
 
