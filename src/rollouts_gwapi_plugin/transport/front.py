@@ -26,12 +26,13 @@ class Front:
         self._listening = listening
         self._serve = serve
         self._closed = threading.Event()
+        self._accepting = threading.Thread(target=self._accept_all, name="accept", daemon=True)
         self._threads: set[threading.Thread] = set()
         self._lock = threading.Lock()
 
     def start(self) -> None:
         """Begin to accept."""
-        threading.Thread(target=self._accept_all, name="accept", daemon=True).start()
+        self._accepting.start()
 
     def close(self) -> None:
         """Take no more connections; the caller closes the listening socket."""
@@ -47,15 +48,18 @@ class Front:
         return not any(thread.is_alive() for thread in threads)
 
     def _accept_all(self) -> None:
-        while not self._closed.is_set():
+        while not self._over():
             try:
                 connection, _ = self._listening.accept()
             except OSError as error:
-                if not self._closed.is_set():
+                if not self._over():
                     get_logger().warning("can't accept a connection", error=str(error))
                     self._closed.wait(ACCEPT_PAUSE)
                 continue
             self._take(connection)
+
+    def _over(self) -> bool:
+        return self._closed.is_set() or self._listening.fileno() == -1
 
     def _take(self, connection: socket.socket) -> None:
         thread = threading.Thread(target=self._run, args=(connection,), name="connection", daemon=True)

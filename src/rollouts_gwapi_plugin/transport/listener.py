@@ -23,8 +23,8 @@ MAX_PATH = 107
 PRIVATE_SOCKET = "grpc.sock"
 # Between bind and listen a socket refuses connections, as a stale one does; a younger one is left alone.
 STALE_AFTER = 60.0
-# The host opens one connection, a probe of a reattaching host one more; they are accepted at once.
-BACKLOG = 16
+# Connections that come before we accept: a host opens one or two, but a full backlog is an error to it, not a wait.
+BACKLOG = 128
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def _give_to_group(path: str, group: str) -> None:
     try:
         shutil.chown(path, group=int(group) if group.isdecimal() else group)
         Path(path).chmod(0o660)
-    except (LookupError, OSError) as error:
+    except (LookupError, OSError, OverflowError) as error:
         raise HandshakeError(
             f"the socket {path} can't be given to the group {group!r} of PLUGIN_UNIX_SOCKET_GROUP: {error}; name a"
             " group that exists here and that this user is in"

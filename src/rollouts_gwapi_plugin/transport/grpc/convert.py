@@ -40,7 +40,7 @@ def arguments(request: RolloutRequest) -> JsonObject:
 def _rollout(raw: bytes) -> JsonObject:
     try:
         rollout = json.loads(raw)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ConfigError(f"the Rollout in the request is not JSON: {error}; {len(raw)} bytes were sent") from error
     if not isinstance(rollout, dict):
         raise ConfigError(f"the Rollout in the request is a JSON {type(rollout).__name__}, not an object")
