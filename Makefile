@@ -50,6 +50,9 @@ format: venv ## Format and apply safe fixes
 test: lint ## Everything: lint, unit and property tests, Go interop, and a demo run
 	$(BIN)/pytest
 
+fuzz: venv ## Mutate golden bytes against the wire codecs (FUZZ_SECONDS=60, FUZZ_SEED=N repeats a run)
+	$(BIN)/python tests/fuzz/run.py
+
 lock: ## Pin the newest versions of all packages in requirements.lock
 	$(BIN)/uv pip compile --quiet pyproject.toml --group dev --generate-hashes --no-emit-index-url --no-header \
 		--no-annotate --python-version 3.11 --universal --upgrade -o requirements.lock
