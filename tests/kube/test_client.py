@@ -7,16 +7,18 @@ dripping and endless answers; many threads.
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from rollouts_gwapi_plugin import errors
-from rollouts_gwapi_plugin.kube import connection
+from rollouts_gwapi_plugin.kube import call, connection
 from rollouts_gwapi_plugin.kube.auth import ClusterConfig
 from rollouts_gwapi_plugin.kube.client import USER_AGENT, KubeClient
 from rollouts_gwapi_plugin.kube.credentials import TokenFile
@@ -210,6 +212,36 @@ def test_dropped_connection_is_asked_again(api: Any, connect: Connect, routes: R
     found = connect(api).get(routes, "shop", "web", deadline=soon())
 
     assert (found["kind"], len(api.requests)) == ("HTTPRoute", 3)
+
+
+def test_neighbours_of_a_dead_connection_are_not_waited_for(
+    api: Any, connect: Connect, routes: ResourceType, reply: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Kept connections that all went dead without a word cost one time-out, not one each in later calls."""
+    api.add(WEB, ROUTE)
+    client = connect(api)
+    together = threading.Barrier(3)
+
+    def all_at_once(_request: Any) -> None:
+        together.wait(5)
+
+    api.responder = all_at_once
+    three_calls = partial(_three_at_once, client, routes)
+    three_calls()
+    dead = {request.connection for request in api.requests}
+    api.requests.clear()
+    api.responder = lambda request: reply(hang=True) if request.connection in dead else None
+    monkeypatch.setattr(call, "REQUEST_TIMEOUT", 1.0)
+    client.get(routes, "shop", "web", deadline=soon())
+    api.responder = lambda request: reply(hang=True) if request.connection in dead else all_at_once(request)
+    three_calls()
+
+    assert (len(dead), len(api.requests)) == (3, 2 + 3)
+
+
+def _three_at_once(client: KubeClient, routes: ResourceType) -> None:
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(lambda _: client.get(routes, "shop", "web", deadline=soon()), range(3)))
 
 
 def test_write_whose_answer_was_lost_is_a_marked_conflict(

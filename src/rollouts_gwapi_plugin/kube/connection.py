@@ -5,6 +5,7 @@ longer than it was told. What went wrong on the way is a `Lost`, which says whet
 """
 
 import logging
+import socket
 import ssl
 from urllib.parse import unquote, urlsplit
 
@@ -25,6 +26,15 @@ CONNECT_TIMEOUT = 3.0
 # An object is 1.5 MiB at most (etcd), a list of routes a few MiB, the OpenAPI document of a group 1-2 MiB.
 MAX_RESPONSE_BYTES = 32 * 1024 * 1024
 _CHUNK = 256 * 1024
+# A balancer between may forget a quiet connection without a word: probes keep it known, or find out after a minute.
+_SOCKET_OPTIONS = [
+    (socket.IPPROTO_TCP, socket.TCP_NODELAY, 1),
+    (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
+    # macOS has no TCP_KEEPIDLE; there the next line wins, and the idle time stays the system's.
+    (socket.IPPROTO_TCP, getattr(socket, "TCP_KEEPIDLE", socket.TCP_KEEPINTVL), 30),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 10),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 3),
+]
 
 log = get_logger()
 # What its log says (a full pool, a retry) is told by us in errors, or of no use; standard error is the host's log.
@@ -74,6 +84,9 @@ class Connections:
                 response.close()
                 raise
         except exceptions.HTTPError as error:
+            # What broke one kept connection (a restart, a forgetful balancer) broke its neighbours, which may only be
+            # found out by a time-out each.
+            self.forget()
             raise self._lost(error, deadline) from error
         return Answer(response.status, {key.lower(): value for key, value in response.headers.items()}, content)
 
@@ -104,6 +117,7 @@ def _manager(config: ClusterConfig) -> urllib3.PoolManager:
         "num_pools": 2,
         "maxsize": KEPT_CONNECTIONS,
         "block": False,
+        "socket_options": _SOCKET_OPTIONS,
         "ssl_context": context,
         "server_hostname": config.tls_server_name or None,
     }
