@@ -1,0 +1,51 @@
+"""`demo`: a canary rollout from nothing to a picture, with real requests, in one command."""
+
+import sys
+from pathlib import Path
+
+import click
+
+from rollouts_gwapi_plugin.cli.demo.examples import example_names, load_example
+
+DEFAULT_PLOT = "out/demo.svg"
+# A pause of 30 s in a manifest is held for 5 s, or for 1 s with --fast.
+SPEED = 6.0
+FAST_SPEED = 30.0
+
+
+@click.command()
+@click.option(
+    "--example", "name", default="canary", show_default=True, help="Which example to play; `list` lists them."
+)
+@click.option("--transport", type=click.Choice(["netrpc", "grpc"]), default="netrpc", show_default=True)
+@click.option(
+    "--fast", is_flag=True, help=f"Hold each stage {FAST_SPEED / SPEED:g} times shorter; takes a few seconds."
+)
+@click.option("--speed", type=click.FloatRange(min=0.1), help="How many times faster than the manifest's pauses.")
+@click.option("--plot", type=click.Path(path_type=Path), default=DEFAULT_PLOT, show_default=True, help="Where to draw.")
+@click.option("--plugin", help="Another plugin executable to play with, in place of this program.")
+@click.option("--plain", is_flag=True, help="Lines in place of the live view; the default without a terminal.")
+def demo(  # noqa: PLR0913 - one argument an option
+    name: str, transport: str, *, fast: bool, speed: float | None, plot: Path, plugin: str | None, plain: bool
+) -> int:
+    """Play a canary rollout under real load on an API server, a gateway and backends of its own.
+
+    The plugin runs as a child process, as the controller starts it. At the end stand asked and measured shares, as a
+    table and as a plot. The exit code is 1 if a share is off by more than three sigma, or a request was lost.
+    """
+    if name == "list":
+        click.echo("\n".join(f"{example.name}: {example.title}" for example in map(load_example, example_names())))
+        return 0
+    from rollouts_gwapi_plugin.cli.demo.play import Options, Play
+    from rollouts_gwapi_plugin.cli.demo.plot import draw
+    from rollouts_gwapi_plugin.cli.demo.report import report
+    from rollouts_gwapi_plugin.cli.demo.view import make_view
+
+    command = [plugin] if plugin else [sys.executable, "-m", "rollouts_gwapi_plugin", "--transport", transport]
+    options = Options(tuple(command), speed or (FAST_SPEED if fast else SPEED))
+    play = Play(load_example(name), options)
+    with make_view(play, plain=plain) as view:
+        result = play.run(view.say)
+    draw(result, plot)
+    report(result, plot)
+    return 1 if result.problems else 0

@@ -1,0 +1,179 @@
+"""The demo: what it measures, what it plays, and that it fails when something is wrong."""
+
+import re
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from rollouts_gwapi_plugin.cli.demo import demo, examples
+from rollouts_gwapi_plugin.cli.demo.examples import example_names, examples_folder, load_example
+from rollouts_gwapi_plugin.cli.demo.measure import MIN_REQUESTS, Stage, curve, share
+from rollouts_gwapi_plugin.embedded.load import Answer
+from rollouts_gwapi_plugin.errors import ConfigError
+
+REPOSITORY = Path(__file__).parents[2]
+# Each stage lasts half a second.
+QUICK = ["--speed", "60", "--plain"]
+
+
+def answers(old: int, new: int, lost: int = 0, since: float = 0.0) -> list[Answer]:
+    """Return so many answers of both versions."""
+    backends = ["old"] * old + ["new"] * new + [""] * lost
+    return [
+        Answer("all", since + index * 0.001, 0.01, 200 if name else 503, name) for index, name in enumerate(backends)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("asked", "old", "new", "right"),
+    [
+        (0.2, 80, 20, True),
+        (0.2, 69, 31, True),  # 2.75 sigma
+        (0.2, 67, 33, False),  # 3.25 sigma
+        (0.2, 93, 7, False),
+        (0.0, 1000, 0, True),
+        (0.0, 999, 1, False),
+        (1.0, 0, 1000, True),
+        (1.0, 1, 999, False),
+        (0.5, MIN_REQUESTS // 2 - 1, MIN_REQUESTS // 2, False),  # too few to judge
+    ],
+)
+def test_three_sigma(asked: float, old: int, new: int, *, right: bool) -> None:
+    """A share is right within three sigma of its requests, exact at none and all, and wrong without enough requests."""
+    measured = share(Stage("x", asked, 0.0, 99.0), answers(old, new), "new")
+
+    assert (measured.requests, measured.hits) == (old + new, new)
+    assert (measured.problem == "") == right
+
+
+def test_only_requests_inside_a_stage_count() -> None:
+    """Requests that began before the stage, or were answered after it, say nothing about its weight."""
+    taken = answers(30, 0, lost=2, since=10.0)
+    outside = [Answer("all", 9.9, 0.5, 200, "new"), Answer("all", 19.9, 0.5, 200, "new")]
+    measured = share(Stage("x", 0.0, 10.0, 20.0), [*taken, *outside], "new")
+
+    assert (measured.requests, measured.hits, measured.lost) == (30, 0, 2)
+    assert 0.0099 < measured.median <= measured.slow < 0.0101
+
+
+def test_curve() -> None:
+    """The curve has the share of each bin, without lost requests and empty bins."""
+    found = [*answers(1, 1), *answers(0, 1, lost=3, since=5.0)]
+
+    assert curve(found, "new", 1.0) == [(0.5, 0.5), (5.5, 1.0)]
+
+
+def test_examples() -> None:
+    """Each folder with a demo.yaml can be loaded, and its Rollout names the Services and the route that are there."""
+    assert "canary" in example_names()
+    for example in map(load_example, example_names()):
+        named = {(one["kind"], one["metadata"]["name"]) for one in example.manifests}
+        canary = example.rollout["spec"]["strategy"]["canary"]
+        assert {("Service", canary["stableService"]), ("Service", canary["canaryService"])} <= named
+        assert sum(kind == "Gateway" for kind, _ in named) == 1
+        assert example.cohorts
+
+
+def test_unknown_example() -> None:
+    """A name that is not there is answered with those that are."""
+    with pytest.raises(ConfigError, match=r"no example 'nothing' to play; there are .*canary"):
+        load_example("nothing")
+
+
+def test_list() -> None:
+    """`--example list` names what can be played."""
+    assert "canary: A canary rollout" in CliRunner().invoke(demo, ["--example", "list"]).output
+
+
+def test_wheel_has_the_examples(tmp_path: Path) -> None:
+    """The built wheel carries the examples where an installed demo looks for them."""
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
+    subprocess.run(build, cwd=REPOSITORY, check=True, capture_output=True, timeout=100)
+    (wheel,) = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        names = set(archive.namelist())
+
+    for path in (examples_folder() / "canary").iterdir():
+        assert f"rollouts_gwapi_plugin/examples/canary/{path.name}" in names
+
+
+@pytest.mark.parametrize("transport", ["netrpc", "grpc"])
+def test_demo(tmp_path: Path, transport: str) -> None:
+    """As a program, over either transport: every stage is right, nothing is lost, and the picture is drawn."""
+    plot = tmp_path / "new" / "demo.svg"
+    command = [sys.executable, "-m", "rollouts_gwapi_plugin", "demo", "--transport", transport, "--plot", str(plot)]
+    done = subprocess.run([*command, *QUICK], capture_output=True, text=True, timeout=100, check=False)
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.rstrip().endswith("requests lost: 0")
+    for row in ("weight 0 ", "weight 20 ", "weight 50 ", "weight 100 ", "promoted "):
+        (line,) = [line for line in done.stdout.splitlines() if line.startswith(f" {row}") and "%" in line]
+        assert line.rstrip().endswith("ok")
+    assert "plugin started in" in done.stdout
+    assert transport in done.stdout
+    drawn = ET.parse(plot).getroot()  # noqa: S314 - drawn by us
+    assert drawn.tag == "{http://www.w3.org/2000/svg}svg"
+    assert re.search('(href|src)="[^#]', plot.read_text()) is None, "the picture loads something"
+
+
+HALF = """#!{python}
+import sys
+from rollouts_gwapi_plugin.model.calls import Verification
+from rollouts_gwapi_plugin.serve import run
+from rollouts_gwapi_plugin.service.router import TrafficRouter
+
+right = TrafficRouter.set_weight
+TrafficRouter.set_weight = lambda self, call: right(
+    self, call.model_copy(update={{"desired_weight": call.desired_weight // 2}})
+)
+TrafficRouter.verify_weight = lambda self, call: Verification.VERIFIED
+sys.exit(run(sys.argv[1:]))
+"""
+
+
+def test_a_plugin_that_sets_half_the_weight_is_found_out(tmp_path: Path) -> None:
+    """Wrong weights that the plugin calls verified are seen in the traffic, and the exit code is 1."""
+    plugin = tmp_path / "plugin"
+    plugin.write_text(HALF.format(python=sys.executable))
+    plugin.chmod(0o755)
+    plot = str(tmp_path / "demo.svg")
+    found = CliRunner().invoke(demo, [*QUICK, "--plugin", str(plugin), "--plot", plot], standalone_mode=False)
+
+    assert found.exception is None
+    assert found.return_value == 1
+    assert re.search(r"wrong: weight 100: [45]\d\.\d% of", found.output)
+    assert "requests lost: 0" in found.output
+
+
+def test_lost_requests_fail_the_demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A backend that is not there costs its share of the requests, which are counted and shown; the exit code is 1."""
+    folder = tmp_path / "examples" / "canary"
+    folder.mkdir(parents=True)
+    for path in (examples_folder() / "canary").glob("*.yaml"):
+        documents: list[Any] = list(yaml.safe_load_all(path.read_text()))
+        if path.name == "httproute.yaml":
+            refs = documents[0]["spec"]["rules"][0]["backendRefs"]
+            refs.append({"name": "gone", "port": 80, "weight": 25})
+        (folder / path.name).write_text(yaml.safe_dump_all(documents))
+    monkeypatch.setattr(examples, "examples_folder", lambda: tmp_path / "examples")
+    plot = str(tmp_path / "demo.svg")
+    found = CliRunner().invoke(demo, [*QUICK, "--plot", plot], standalone_mode=False)
+
+    assert found.exception is None
+    assert found.return_value == 1
+    assert "status 500 BackendNotFound: Service shop/gone not found" in found.output
+    assert "requests lost: 0" not in found.output
+
+
+def test_a_plugin_that_can_not_be_started(tmp_path: Path) -> None:
+    """A plugin that is not there ends the demo with its name, and nothing hangs."""
+    found = CliRunner().invoke(demo, [*QUICK, "--plugin", str(tmp_path / "nothing")], standalone_mode=False)
+
+    assert "nothing can't be started" in str(found.exception)
