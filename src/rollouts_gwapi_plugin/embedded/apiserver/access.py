@@ -5,6 +5,7 @@ denied is allowed; with it, the Roles and bindings in the store decide.
 """
 
 import secrets
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
@@ -62,6 +63,14 @@ class Denial:
         self.lift()
 
 
+def _groups_of(user: str) -> tuple[str, ...]:
+    """Give the groups that a user is in by its name."""
+    match user.split(":"):
+        case ["system", "serviceaccount", namespace, _]:
+            return "system:serviceaccounts", f"system:serviceaccounts:{namespace}", "system:authenticated"
+    return ("system:authenticated",)
+
+
 class Access:
     """See the module's text."""
 
@@ -76,18 +85,22 @@ class Access:
     def add_token(self, user: str, *, groups: tuple[str, ...] = (), token: str = "") -> str:
         """Make a token for a user; a service account's groups come by themselves."""
         token = token or secrets.token_urlsafe(24)
-        if user.startswith("system:serviceaccount:"):
-            namespace = user.split(":")[2]
-            groups = (*groups, "system:serviceaccounts", f"system:serviceaccounts:{namespace}")
-        self._tokens[token] = User(user, (*groups, "system:authenticated"))
+        self._tokens[token] = User(user, (*groups, *_groups_of(user)))
         return token
 
     def revoke(self, token: str) -> None:
         """Stop knowing a token."""
         self._tokens.pop(token, None)
 
-    def authenticate(self, authorization: str) -> User:
-        """Find the user of an Authorization header, or raise 401."""
+    def authenticate(self, headers: Mapping[str, str]) -> User:
+        """Find the user of a request, or raise 401; an administrator may act as another."""
+        user = self._known(headers.get("authorization", ""))
+        other = headers.get("impersonate-user", "")
+        if other and ADMIN_GROUP in user.groups:
+            return User(other, _groups_of(other))
+        return user
+
+    def _known(self, authorization: str) -> User:
         scheme, _, token = authorization.partition(" ")
         if not authorization:
             if self.require_token:
@@ -105,7 +118,9 @@ class Access:
         return denial
 
     def authorize(self, user: User, request: Request) -> None:
-        """Raise 403 where the user may not."""
+        """Raise 403 where the user may not; a path that is no resource's is anybody's."""
+        if not request.plural:
+            return
         denied = any(denial.matches(request) for denial in self.denials)
         if not denied and (self.rbac is None or ADMIN_GROUP in user.groups or self.rbac.allows(user, request)):
             return

@@ -36,9 +36,9 @@ class Answer:
         return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1", "replace")
 
 
-def json_answer(code: int, value: Any, warnings: list[str] | None = None) -> Answer:
+def json_answer(code: int, value: Any) -> Answer:
     """Answer with a JSON value."""
-    return Answer(code, encode(value) + b"\n", warnings=warnings or [])
+    return Answer(code, encode(value) + b"\n")
 
 
 def error_answer(error: StatusError) -> Answer:

@@ -4,7 +4,9 @@
 CustomResourceDefinitions were given: any field passes, and the Gateway API's defaults are filled in.
 """
 
+from rollouts_gwapi_plugin.embedded.apiserver.fields import LIST_KEYS, LIST_TYPE, MAP_TYPE
 from rollouts_gwapi_plugin.embedded.apiserver.kinds import Kind, Version
+from rollouts_gwapi_plugin.embedded.apiserver.patch import MERGE_KEY
 from rollouts_gwapi_plugin.embedded.apiserver.schema import PRESERVE
 from rollouts_gwapi_plugin.model.base import JsonObject
 
@@ -41,17 +43,23 @@ def _list(items: JsonObject, **more: object) -> JsonObject:
 _RBAC = "rbac.authorization.k8s.io"
 _PORTS = _list(
     _open({"protocol": {"type": "string", "default": "TCP"}}),
-    **{"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["port", "protocol"]},
+    **{LIST_TYPE: "map", LIST_KEYS: ["port", "protocol"], MERGE_KEY: "port"},
 )
 _SERVICE = _open({
     "spec": _open({
         "ports": _PORTS,
         "sessionAffinity": {"type": "string", "default": "None"},
         "type": {"type": "string", "default": "ClusterIP"},
+        "selector": {"type": "object", "additionalProperties": {"type": "string"}, MAP_TYPE: "atomic"},
     }),
 })  # fmt: skip
+_TEXTS: JsonObject = {"type": "object", "additionalProperties": {"type": "string"}}
+_CONFIG_MAP: JsonObject = {
+    "type": "object",
+    "properties": {"data": _TEXTS, "binaryData": _TEXTS, "immutable": {"type": "boolean"}},
+}
 CORE: tuple[Kind, ...] = (
-    _core("", "configmaps", "ConfigMap", "cm"),
+    _core("", "configmaps", "ConfigMap", "cm", schema=_CONFIG_MAP),
     _core("", "events", "Event", "ev"),
     _core("", "endpoints", "Endpoints", "ep"),
     _core("", "namespaces", "Namespace", "ns", namespaced=False, deleted_object=True, status=True),

@@ -1,10 +1,8 @@
 """CustomResourceDefinitions: from the object to the row in the registry, and the status that the API server writes."""
 
-from typing import Any
-
+from rollouts_gwapi_plugin.embedded.apiserver.causes import Cause, invalid_value
 from rollouts_gwapi_plugin.embedded.apiserver.kinds import Kind, Version
 from rollouts_gwapi_plugin.embedded.apiserver.metadata import now
-from rollouts_gwapi_plugin.embedded.apiserver.status import Cause
 from rollouts_gwapi_plugin.model.base import JsonObject
 
 
@@ -13,14 +11,15 @@ def check_definition(definition: JsonObject) -> list[Cause]:
     spec = definition.get("spec", {})
     names = spec.get("names", {})
     wanted = f"{names.get('plural')}.{spec.get('group')}"
-    causes = []
+    causes: list[Cause] = []
     if definition["metadata"].get("name") != wanted:
-        text = f'Invalid value: "{definition["metadata"].get("name")}": must be spec.names.plural+"."+spec.group'
-        causes.append(Cause("FieldValueInvalid", text, "metadata.name"))
+        name = definition["metadata"].get("name")
+        causes.append(invalid_value(("metadata", "name"), name, 'must be spec.names.plural+"."+spec.group'))
     storage = [version for version in spec.get("versions", []) if version.get("storage")]
     if len(storage) != 1:
-        text = "Invalid value: must have exactly one version marked as storage version"
-        causes.append(Cause("FieldValueInvalid", text, "spec.versions"))
+        versions = spec.get("versions", [])
+        why = "must have exactly one version marked as storage version"
+        causes.append(invalid_value(("spec", "versions"), versions, why))
     return causes
 
 
@@ -32,7 +31,7 @@ def kind_of(definition: JsonObject) -> Kind:
         group=spec["group"],
         plural=names["plural"],
         kind=names["kind"],
-        versions=tuple(_version(version) for version in spec["versions"]),
+        versions=tuple(_version(version, definition) for version in spec["versions"]),
         namespaced=spec.get("scope") == "Namespaced",
         singular=names.get("singular") or names["kind"].lower(),
         short_names=tuple(names.get("shortNames") or ()),
@@ -61,11 +60,18 @@ def _condition(kind: str) -> JsonObject:
     return {"type": kind, "status": "True", "lastTransitionTime": now(), "reason": reason, "message": message}
 
 
-def _version(version: dict[str, Any]) -> Version:
+def _deprecation(version: JsonObject, definition: JsonObject) -> str:
+    spec = definition["spec"]
+    default = f"{spec['group']}/{version['name']} {spec['names']['kind']} is deprecated"
+    return str(version.get("deprecationWarning") or default)
+
+
+def _version(version: JsonObject, definition: JsonObject) -> Version:
     return Version(
         name=version["name"],
         served=bool(version.get("served")),
         storage=bool(version.get("storage")),
         schema=version.get("schema", {}).get("openAPIV3Schema"),
         status="status" in (version.get("subresources") or {}),
+        deprecation=_deprecation(version, definition) if version.get("deprecated") else "",
     )

@@ -6,7 +6,9 @@ frozen: a changed CustomResourceDefinition makes a new row.
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 
+from rollouts_gwapi_plugin.embedded.apiserver.validation import Checker
 from rollouts_gwapi_plugin.model.base import JsonObject
 
 
@@ -19,6 +21,12 @@ class Version:
     storage: bool = False
     schema: JsonObject | None = None
     status: bool = False
+    deprecation: str = ""
+
+    @cached_property
+    def checker(self) -> Checker | None:
+        """What validates objects of this version."""
+        return Checker(self.schema) if self.schema else None
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,9 @@ import datetime as dt
 import re
 import secrets
 import uuid
-from typing import Any
 
-from rollouts_gwapi_plugin.embedded.apiserver.status import Cause
+from rollouts_gwapi_plugin.embedded.apiserver.causes import Cause, invalid_value, required_value, too_long
+from rollouts_gwapi_plugin.embedded.apiserver.jsonvalue import Path
 from rollouts_gwapi_plugin.model.base import JsonObject
 
 # The suffix of a generated name: no vowels and no look-alikes, as the API server's.
@@ -31,8 +31,8 @@ _DNS_LABEL_1035_TEXT = (
     + "')"
 )
 _QUALIFIED = r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
-_QUALIFIED_TEXT = (
-    "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric "
+_QUALIFIED_RULE = (
+    "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric "
     "character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '" + _QUALIFIED + "')"
 )
 _LABEL_VALUE = r"(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?"
@@ -105,51 +105,63 @@ def check(metadata: JsonObject, kind: str) -> list[Cause]:
     ]
 
 
+def finalizer_warnings(metadata: JsonObject) -> list[str]:
+    """Warn of finalizers without a domain."""
+    advice = "prefer a domain-qualified finalizer name to avoid accidental conflicts with other finalizer writers"
+    plain = [one for one in metadata.get("finalizers") or () if "/" not in one]
+    return [f'metadata.finalizers: "{one}": {advice}' for one in plain]
+
+
 def _check_name(name: str, kind: str) -> list[Cause]:
-    field = "metadata.name"
+    path: Path = ("metadata", "name")
     if not name:
-        return [Cause("FieldValueRequired", "Required value: name or generateName is required", field)]
+        return [required_value(path, "name or generateName is required")]
+    pattern, text, limit = SUBDOMAIN, _SUBDOMAIN_TEXT, MAX_SUBDOMAIN
     if kind == "Service":
         pattern, text, limit = _DNS_LABEL_1035, _DNS_LABEL_1035_TEXT, MAX_LABEL
     elif kind in {"Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding"}:
         # These are the path-segment names: anything but a slash and a percent sign.
-        pattern, text, limit = r"[^/%]+", "may not contain '/' or '%'", MAX_SUBDOMAIN
-    else:
-        pattern, text, limit = SUBDOMAIN, _SUBDOMAIN_TEXT, MAX_SUBDOMAIN
-    causes: list[Cause] = []
+        pattern, text = r"[^/%]+", "may not contain '/' or '%'"
+    found: list[Cause] = []
     if len(name) > limit:
-        causes.append(_invalid(field, name, f"must be no more than {limit} characters"))
+        found.append(invalid_value(path, name, f"must be no more than {limit} bytes"))
     if not re.fullmatch(pattern, name):
-        causes.append(_invalid(field, name, text))
-    return causes
+        found.append(invalid_value(path, name, text))
+    return found
 
 
 def _check_labels(labels: JsonObject) -> list[Cause]:
-    causes: list[Cause] = []
+    path: Path = ("metadata", "labels")
+    found: list[Cause] = []
     for key, value in labels.items():
-        causes.extend(_invalid("metadata.labels", key, text) for text in _qualified_faults(key))
+        found.extend(invalid_value(path, key, text) for text in _qualified_faults(key))
         if len(value) > MAX_LABEL:
-            causes.append(_invalid("metadata.labels", value, f"must be no more than {MAX_LABEL} bytes"))
+            found.append(invalid_value(path, value, f"must be no more than {MAX_LABEL} bytes"))
         if not re.fullmatch(_LABEL_VALUE, value):
-            causes.append(_invalid("metadata.labels", value, _LABEL_VALUE_TEXT))
-    return causes
+            found.append(invalid_value(path, value, _LABEL_VALUE_TEXT))
+    return found
 
 
 def _check_annotations(annotations: JsonObject) -> list[Cause]:
-    field = "metadata.annotations"
-    causes = [_invalid(field, key, text) for key in annotations for text in _qualified_faults(key.lower())]
+    path: Path = ("metadata", "annotations")
+    found = [invalid_value(path, key, text) for key in annotations for text in _qualified_faults(key.lower())]
     if sum(len(key) + len(value) for key, value in annotations.items()) > MAX_ANNOTATIONS:
-        text = f"Too long: may not be more than {MAX_ANNOTATIONS} bytes"
-        causes.append(Cause("FieldValueTooLong", text, field))
-    return causes
+        found.append(too_long(path, MAX_ANNOTATIONS))
+    return found
 
 
 def _check_finalizers(finalizers: list[str]) -> list[Cause]:
-    return [_invalid("metadata.finalizers", one, text) for one in finalizers for text in _qualified_faults(one)]
+    path: Path = ("metadata", "finalizers")
+    return [invalid_value(path, one, text) for one in finalizers for text in _qualified_faults(one)]
 
 
 def _qualified_faults(key: str) -> list[str]:
-    prefix, slash, name = key.rpartition("/")
+    prefix, slash, name = key.partition("/")
+    if not slash:
+        prefix, name = "", key
+    if "/" in name:
+        example = "with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
+        return [f"a qualified name {_QUALIFIED_RULE} {example}"]
     faults = []
     if slash and not prefix:
         faults.append("prefix part must be non-empty")
@@ -160,9 +172,5 @@ def _qualified_faults(key: str) -> list[str]:
     elif len(name) > MAX_LABEL:
         faults.append(f"name part must be no more than {MAX_LABEL} bytes")
     if not re.fullmatch(_QUALIFIED, name):
-        faults.append(_QUALIFIED_TEXT)
+        faults.append(f"name part {_QUALIFIED_RULE}")
     return faults
-
-
-def _invalid(field: str, value: Any, text: str) -> Cause:
-    return Cause("FieldValueInvalid", f'Invalid value: "{value}": {text}', field)

@@ -1,4 +1,4 @@
-"""The verbs of the API over the store: create, update, patch, delete, get, list.
+"""The verbs of the API over the store: get, list, create, update, patch, apply, delete.
 
 One path for everybody: the HTTP server and the direct calls of tests come through the same methods. Each write happens
 under the store's lock, from the read of the state before to the commit; a dry run ends just before the commit.
@@ -8,14 +8,19 @@ from collections.abc import Callable
 from typing import Any
 
 from rollouts_gwapi_plugin.embedded.apiserver import metadata as meta
-from rollouts_gwapi_plugin.embedded.apiserver.admission import Options, Target, admit, check_shape, validate
-from rollouts_gwapi_plugin.embedded.apiserver.definitions import kind_of
+from rollouts_gwapi_plugin.embedded.apiserver.admission import admit, check_declared, check_user_metadata, validate
+from rollouts_gwapi_plugin.embedded.apiserver.apply import Removal, merge_applied
+from rollouts_gwapi_plugin.embedded.apiserver.causes import invalid_value
+from rollouts_gwapi_plugin.embedded.apiserver.commit import Commits
+from rollouts_gwapi_plugin.embedded.apiserver.decode import check_identity, check_name
+from rollouts_gwapi_plugin.embedded.apiserver.fields import applied_fields, object_schema
 from rollouts_gwapi_plugin.embedded.apiserver.jsonvalue import duplicate, same
 from rollouts_gwapi_plugin.embedded.apiserver.kinds import Registry
-from rollouts_gwapi_plugin.embedded.apiserver.schema import prune
+from rollouts_gwapi_plugin.embedded.apiserver.ownership import Claims, Manager, set_claims, without_times
+from rollouts_gwapi_plugin.embedded.apiserver.preconditions import check_delete, check_version
+from rollouts_gwapi_plugin.embedded.apiserver.schema import fill_defaults, prune
 from rollouts_gwapi_plugin.embedded.apiserver.selectors import Predicate
 from rollouts_gwapi_plugin.embedded.apiserver.status import (
-    Cause,
     StatusError,
     already_exists,
     bad_request,
@@ -25,10 +30,11 @@ from rollouts_gwapi_plugin.embedded.apiserver.status import (
     success,
 )
 from rollouts_gwapi_plugin.embedded.apiserver.store import Store, Stored
+from rollouts_gwapi_plugin.embedded.apiserver.targets import Options, Target
 from rollouts_gwapi_plugin.model.base import JsonObject
 
-NAMESPACES = ("", "namespaces")
-DEFINITIONS = ("apiextensions.k8s.io", "customresourcedefinitions")
+# Who owns what after a write: a function of the state before (None where there was none) and the state after.
+Claimant = Callable[[JsonObject | None, JsonObject], Claims]
 
 
 class Operations:
@@ -37,7 +43,7 @@ class Operations:
     def __init__(self, registry: Registry, store: Store, *, strict_namespaces: bool = False) -> None:
         self.registry = registry
         self.store = store
-        self.strict_namespaces = strict_namespaces
+        self._commits = Commits(registry, store, strict_namespaces=strict_namespaces)
 
     def get(self, target: Target) -> Stored:
         """Find an object, or raise 404."""
@@ -52,164 +58,170 @@ class Operations:
             rows = self.store.all(target.kind.key, target.namespace)
             return [row for row in rows if matches(row.value)], self.store.version
 
-    def create(self, target: Target, body: Any, options: Options) -> JsonObject:
+    def create(self, target: Target, value: JsonObject, options: Options) -> JsonObject:
         """Make an object."""
-        value = check_shape(body, target)
-        if target.kind.namespaced and not target.namespace:
-            raise bad_request("an empty namespace may not be set during creation")
-        metadata = value["metadata"]
-        if metadata.get("resourceVersion"):
-            raise bad_request("resourceVersion should not be set on objects to be created")
-        admit(value, target, options)
-        meta.stamp(metadata, generation=target.kind.generation)
-        if target.version.status and target.kind.custom:
-            value.pop("status", None)
+        check_identity(value, target)
+        if value["metadata"].get("resourceVersion"):
+            raise StatusError(500, "", "resourceVersion should not be set on objects to be created")
         with self.store.condition:
-            self._check_namespace(target)
-            place = (target.namespace, metadata.get("name", ""))
-            if self.store.get(target.kind.key, place) is not None:
-                raise already_exists(target.kind, place[1])
-            validate(value, target)
-            if options.dry_run:
-                return value
-            return self._commit(target, place, value)
+            return self._create(target, value, options, _updating(target, options))
 
-    def update(self, target: Target, body: Any, options: Options) -> JsonObject:
+    def update(self, target: Target, value: JsonObject, options: Options) -> JsonObject:
         """Replace an object, or its status."""
-        value = check_shape(body, target)
-        name = value["metadata"].setdefault("name", target.name)
-        if name != target.name:
-            raise bad_request(f"the name of the object ({name}) does not match the name on the URL ({target.name})")
+        check_identity(value, target)
+        check_name(value, target)
         with self.store.condition:
             before = self.get(target)
-            self._check_version(target, value, before)
-            return self._write(target, before, value, options)
+            check_version(target, value["metadata"], before.value["metadata"])
+            return self._replace(target, before, value, options, _updating(target, options))
 
     def patch(self, target: Target, change: Callable[[JsonObject], Any], options: Options) -> JsonObject:
         """Apply a patch, given as a function of the object at the target's version."""
         with self.store.condition:
             before = self.get(target)
-            value = change(self.at_version(before, target))
-            value = check_shape(value, target)
-            given = value["metadata"].get("resourceVersion")
-            if given and given != before.value["metadata"]["resourceVersion"]:
+            value = check_identity(change(self.at_version(before, target)), target)
+            check_name(value, target)
+            metadata, old = value["metadata"], before.value["metadata"]
+            if metadata.get("resourceVersion") not in {None, "", old["resourceVersion"]}:
                 raise conflict(target.kind, target.name)
-            if value["metadata"].get("name") != target.name:
-                raise bad_request("the name of the object does not match the name on the URL")
-            return self._write(target, before, value, options)
+            if metadata.get("uid") not in {None, "", old["uid"]}:
+                cause = invalid_value(("metadata", "uid"), metadata["uid"], "field is immutable")
+                raise invalid(target.kind, target.name, [cause])
+            return self._replace(target, before, value, options, _updating(target, options))
+
+    def apply(self, target: Target, wanted: JsonObject, options: Options) -> JsonObject:
+        """Server-side apply: merge what the manager wants, and take out what it no longer names."""
+        if "managedFields" in (wanted.get("metadata") or {}):
+            raise bad_request("metadata.managedFields must be nil")
+        if "apiVersion" not in wanted:
+            raise bad_request(f"invalid object type: /, Kind={wanted.get('kind', '')}")
+        check_identity(wanted, target)
+        check_name(wanted, target)
+        check_declared(wanted, target)
+        with self.store.condition:
+            before = self.store.get(target.kind.key, target.place)
+            given = wanted["metadata"].pop("resourceVersion", "")
+            if before is not None and given and given != before.value["metadata"]["resourceVersion"]:
+                raise conflict(target.kind, target.name)
+            return self._apply(target, before, wanted, options)
 
     def delete(self, target: Target, preconditions: JsonObject, *, dry_run: bool = False) -> JsonObject:
         """Delete an object, or mark it where finalizers hold it."""
         with self.store.condition:
             before = self.get(target)
             metadata = before.value["metadata"]
-            self._check_preconditions(target, metadata, preconditions)
+            check_delete(target, metadata, preconditions)
             if metadata.get("finalizers"):
-                if metadata.get("deletionTimestamp") or dry_run:
-                    return before.value
-                marked = metadata | {"deletionTimestamp": meta.now(), "deletionGracePeriodSeconds": 0}
-                if target.kind.generation and "generation" in metadata:
-                    marked["generation"] = metadata["generation"] + 1
-                return self._commit(target, target.place, before.value | {"metadata": marked})
-            if not dry_run:
-                self._remove(target)
-            return before.value if target.kind.deleted_object else success(target.kind, target.name, metadata["uid"])
+                return self._mark_deleted(target, before, dry_run=dry_run)
+            last = before if dry_run else self._commits.remove(target)
+            if target.kind.deleted_object:
+                return self.at_version(last, target)
+            return success(target.kind, target.name, metadata["uid"])
 
     def at_version(self, stored: Stored, target: Target) -> JsonObject:
-        """Convert to the target's version: only the apiVersion changes, then that version's schema is applied."""
+        """Convert to the target's version: the apiVersion changes, then that version's schema prunes and fills in."""
         value: JsonObject = duplicate(stored.value)
         if value["apiVersion"] != target.api_version:
             value["apiVersion"] = target.api_version
             if target.version.schema is not None:
                 prune(value, target.version.schema)
+                fill_defaults(value, target.version.schema)
         return value
 
-    def _write(self, target: Target, before: Stored, value: JsonObject, options: Options) -> JsonObject:
-        old = self.at_version(before, target)
+    def _create(self, target: Target, value: JsonObject, options: Options, claim: Claimant) -> JsonObject:
+        metadata = value["metadata"]
         admit(value, target, options)
-        meta.keep_system_fields(value["metadata"], old["metadata"])
-        if target.subresource == "status":
-            value = (
-                old | {"status": value["status"]}
-                if "status" in value
-                else {k: v for k, v in old.items() if k != "status"}
-            )
-        elif target.version.status:
+        if target.version.status and target.kind.custom:
             value.pop("status", None)
-            if "status" in old:
-                value["status"] = old["status"]
-        if same(_unversioned(old), _unversioned(value)):
-            return old
-        if target.kind.generation and target.subresource != "status" and _spec_changed(old, value):
-            value["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
+        meta.stamp(metadata, generation=target.kind.generation)
+        set_claims(metadata, claim(None, value))
+        self._commits.check_namespace(target)
+        place = (target.namespace, metadata.get("name", ""))
+        if self.store.get(target.kind.key, place) is not None:
+            raise already_exists(target.kind, place[1])
         validate(value, target)
         if options.dry_run:
             return value
-        if value["metadata"].get("deletionTimestamp") and not value["metadata"].get("finalizers"):
-            self._remove(target)
-            return value
-        return self._commit(target, target.place, value)
+        return self.at_version(self._commits.put(target, place, value), target)
 
-    def _commit(self, target: Target, place: tuple[str, str], value: JsonObject) -> JsonObject:
-        value["apiVersion"] = target.kind.api_version(target.kind.storage.name)
-        stored = self.store.put(target.kind.key, place, value)
-        if target.kind.key == DEFINITIONS:
-            self.registry.register(kind_of(stored.value))
+    def _replace(
+        self, target: Target, before: Stored, value: JsonObject, options: Options, claim: Claimant
+    ) -> JsonObject:
+        old = self.at_version(before, target)
+        admit(value, target, options)
+        check_user_metadata(value["metadata"], old["metadata"], target)
+        if target.version.status and target.subresource != "status":
+            _copy_field("status", old, value)
+        claims = claim(old, value)
+        if target.subresource == "status":
+            status_before, value = value, duplicate(old)
+            _copy_field("status", status_before, value)
+        meta.keep_system_fields(value["metadata"], old["metadata"])
+        set_claims(value["metadata"], claims)
+        if same(_comparable(old), _comparable(value)):
+            return old
+        if target.kind.generation and target.subresource != "status" and _spec_changed(old, value):
+            value["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
+        validate(value, target, old)
+        if options.dry_run:
+            return value
+        if value["metadata"].get("deletionTimestamp") and not value["metadata"].get("finalizers"):
+            self._commits.remove(target)
+            return value
+        return self.at_version(self._commits.put(target, target.place, value), target)
+
+    def _apply(self, target: Target, before: Stored | None, wanted: JsonObject, options: Options) -> JsonObject:
+        manager = Manager("Apply", options.manager, target.api_version, target.subresource)
+        schema = target.version.schema
+        old = self.at_version(before, target) if before else None
+        claims = Claims.read(old["metadata"].get("managedFields")) if old else Claims()
+        if old is not None and not claims.entries:
+            claims.claim_all(Manager("Update", "before-first-apply", target.api_version), old, schema)
+        named = applied_fields(wanted, object_schema(schema))
+        removal = Removal(claims.fields_of(manager) - named, claims.fields_of_others(manager) | named)
+        merged = merge_applied(old, wanted, schema, removal)
+        claims.apply(manager, old, merged, wanted, schema, force=options.force)
+        if before is None:
+            return self._create(target, merged, options, lambda _old, _new: claims)
+        return self._replace(target, before, merged, options, lambda _old, _new: claims)
+
+    def _mark_deleted(self, target: Target, before: Stored, *, dry_run: bool) -> JsonObject:
+        metadata = before.value["metadata"]
+        if metadata.get("deletionTimestamp") or dry_run:
+            return self.at_version(before, target)
+        marked = metadata | {"deletionTimestamp": meta.now(), "deletionGracePeriodSeconds": 0}
+        if "generation" in metadata:
+            marked["generation"] = metadata["generation"] + 1
+        stored = self._commits.put(target, target.place, before.value | {"metadata": marked})
         return self.at_version(stored, target)
 
-    def _remove(self, target: Target) -> None:
-        removed = self.store.remove(target.kind.key, target.place)
-        if removed is None:
-            return
-        if target.kind.key == DEFINITIONS:
-            self._remove_kind(kind_of(removed.value).key)
-        if target.kind.key == NAMESPACES:
-            for kind in self.registry.all():
-                for row in self.store.all(kind.key, target.name) if kind.namespaced else ():
-                    self.store.remove(kind.key, (target.name, row.value["metadata"]["name"]))
 
-    def _remove_kind(self, key: tuple[str, str]) -> None:
-        for row in self.store.all(key, ""):
-            self.store.remove(key, (row.value["metadata"].get("namespace", ""), row.value["metadata"]["name"]))
-        self.registry.withdraw(key)
+def _updating(target: Target, options: Options) -> Claimant:
+    """Give the claims after an update or create; an object whose managers were reset has none until an apply."""
+    manager = Manager("Update", options.manager, target.api_version, target.subresource)
 
-    def _check_namespace(self, target: Target) -> None:
-        if self.strict_namespaces and target.kind.namespaced:
-            namespaces = self.registry.find(*NAMESPACES)
-            if namespaces and self.store.get(NAMESPACES, ("", target.namespace)) is None:
-                raise not_found(namespaces, target.namespace)
+    def claim(old: JsonObject | None, new: JsonObject) -> Claims:
+        given = new["metadata"].get("managedFields")
+        live = old["metadata"].get("managedFields") if old else None
+        if (old is not None and not live) or given == [{}]:
+            return Claims()
+        claims = Claims.read((given or live) if old else None)
+        claims.update(manager, old, new, target.version.schema)
+        return claims
 
-    @staticmethod
-    def _check_version(target: Target, value: JsonObject, before: Stored) -> None:
-        given = value["metadata"].get("resourceVersion")
-        if not given:
-            if target.kind.custom:
-                text = "Invalid value: 0: must be specified for an update"
-                cause = Cause("FieldValueInvalid", text, "metadata.resourceVersion")
-                raise invalid(target.kind, target.name, [cause])
-        elif given != before.value["metadata"]["resourceVersion"]:
-            raise conflict(target.kind, target.name)
-        uid, actual = value["metadata"].get("uid"), before.value["metadata"]["uid"]
-        if uid and uid != actual:
-            raise _precondition(target, "UID", uid, actual)
-
-    @staticmethod
-    def _check_preconditions(target: Target, metadata: JsonObject, preconditions: JsonObject) -> None:
-        for key, label in (("uid", "UID"), ("resourceVersion", "ResourceVersion")):
-            wanted = preconditions.get(key)
-            if wanted and wanted != metadata[key]:
-                raise _precondition(target, label, wanted, metadata[key])
+    return claim
 
 
-def _precondition(target: Target, label: str, wanted: str, actual: str) -> StatusError:
-    why = f"Precondition failed: {label} in precondition: {wanted}, {label} in object meta: {actual}"
-    return conflict(target.kind, target.name, why)
+def _copy_field(name: str, source: JsonObject, value: JsonObject) -> None:
+    if name in source:
+        value[name] = source[name]
+    else:
+        value.pop(name, None)
 
 
 def _spec_changed(old: JsonObject, new: JsonObject) -> bool:
     return not same(*({k: v for k, v in value.items() if k not in {"metadata", "status"}} for value in (old, new)))
 
 
-def _unversioned(value: JsonObject) -> JsonObject:
-    metadata = {key: entry for key, entry in value["metadata"].items() if key != "managedFields"}
-    return value | {"metadata": metadata}
+def _comparable(value: JsonObject) -> JsonObject:
+    return value | {"metadata": value["metadata"] | {"managedFields": without_times(value["metadata"])}}

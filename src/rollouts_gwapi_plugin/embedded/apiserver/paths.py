@@ -38,11 +38,9 @@ def parse_path(path: str) -> ResourcePath | None:
     return None
 
 
-def _below(path: ResourcePath, tail: list[str]) -> ResourcePath | None:
-    if len(tail) > len(("name", "subresource")):
-        return None
-    name, subresource = (*tail, "", "")[:2]
-    return replace(path, name=name, subresource=subresource)
+def _below(path: ResourcePath, tail: list[str]) -> ResourcePath:
+    name, *rest = tail or [""]
+    return replace(path, name=name, subresource="/".join(rest))
 
 
 def verb_of(method: str, path: ResourcePath, query: Mapping[str, str]) -> str:

@@ -33,6 +33,7 @@ class Request:
     name: str = ""
     status: int = 0
     seconds: float = 0.0
+    warnings: list[str] = field(default_factory=list)
     started: float = field(default_factory=time.monotonic)
 
     @property

@@ -46,6 +46,21 @@ def _prune(value: Any, schema: JsonObject, path: Path, dropped: list[str], *, ro
             dropped.append(path_text((*path, key)))
 
 
+def misshapen(value: Any, schema: JsonObject, path: Path = ()) -> str:
+    """Say where a list or a map is wanted and something else is there; empty where nothing is wrong."""
+    wanted = {"array": (list, "list"), "object": (dict, "map")}.get(schema.get("type", ""))
+    if wanted and value is not None and not isinstance(value, wanted[0]):
+        return f".{path_text(path)}: expected {wanted[1]}, got &{{{value}}}"
+    if isinstance(value, list):
+        below = [((*path, index), entry, schema.get("items", {})) for index, entry in enumerate(value)]
+    elif isinstance(value, dict):
+        fields = schema.get("properties", {})
+        below = [((*path, key), entry, fields[key]) for key, entry in value.items() if key in fields]
+    else:
+        return ""
+    return next(filter(None, (misshapen(entry, field, at) for at, entry, field in below)), "")
+
+
 def fill_defaults(value: Any, schema: JsonObject) -> None:
     """Set the schema's defaults where a field is absent; a null where none is allowed counts as absent."""
     if isinstance(value, list):

@@ -1,32 +1,34 @@
-"""Label selectors and field selectors of a list, as predicates over objects."""
+"""Label selectors and field selectors of a list, as predicates over objects.
+
+The grammar of labels is `a=b,c!=d,e in (f,g),h notin (i),j,!k`; what can't be read is refused in the API's words.
+"""
 
 import re
 from collections.abc import Callable
 from typing import Any
 
+from rollouts_gwapi_plugin.embedded.apiserver.kinds import Kind
 from rollouts_gwapi_plugin.embedded.apiserver.status import bad_request
 from rollouts_gwapi_plugin.model.base import JsonObject
 
 Predicate = Callable[[JsonObject], bool]
+_Check = Callable[[JsonObject], bool]
 
-_NAME = r"[A-Za-z0-9]([A-Za-z0-9._/-]*[A-Za-z0-9])?"
-_VALUE = r"([A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?)?"
-_SET = re.compile(rf"\s*(?P<key>{_NAME})\s+(?P<operator>in|notin)\s*\((?P<values>[^()]*)\)\s*")
-_EQUALITY = re.compile(rf"\s*(?P<key>{_NAME})\s*(?P<operator>==|=|!=)\s*(?P<value>{_VALUE})\s*")
-_EXISTS = re.compile(rf"\s*(?P<absent>!)?\s*(?P<key>{_NAME})\s*")
-# What the API server selects by for every kind; other fields are asked of single core kinds only.
-_FIELDS = {"metadata.name", "metadata.namespace"}
-_EXTRA_FIELDS = {
-    "Event": {"involvedObject.kind", "involvedObject.name", "involvedObject.namespace", "involvedObject.uid", "reason"},
-    "Pod": {"spec.nodeName", "status.phase"},
-    "Namespace": {"status.phase"},
-    "Secret": {"type"},
+_TOKEN = re.compile(r"\s*(==|!=|[=!(),<>]|[^\s=!(),<>]+)")
+_SYMBOLS = frozenset({"", "=", "==", "!=", "!", "(", ")", ",", "<", ">"})
+# What the API server selects by for every kind, and for some core kinds beside it.
+_FIELDS = ("metadata.name", "metadata.namespace")
+_MORE_FIELDS = {
+    "Event": ("involvedObject.kind", "involvedObject.name", "involvedObject.namespace", "involvedObject.uid", "reason"),
+    "Namespace": ("status.phase",),
+    "Pod": ("spec.nodeName", "status.phase"),
+    "Secret": ("type",),
 }
 
 
 def label_selector(text: str) -> Predicate:
-    """Read `a=b,c!=d,e in (f,g),h,!i`."""
-    checks = [_requirement(part) for part in _split(text)] if text.strip() else []
+    """Read a label selector; an empty one matches all."""
+    checks = _Reader(text).checks() if text.strip() else []
 
     def matches(value: JsonObject) -> bool:
         labels = value["metadata"].get("labels") or {}
@@ -35,17 +37,17 @@ def label_selector(text: str) -> Predicate:
     return matches
 
 
-def field_selector(text: str, kind: str, api_version: str) -> Predicate:
-    """Read `metadata.name=x,metadata.namespace!=y`."""
+def field_selector(text: str, kind: Kind) -> Predicate:
+    """Read `metadata.name=x,metadata.namespace!=y`; an empty one matches all."""
+    known = _FIELDS + (_MORE_FIELDS.get(kind.kind, ()) if not kind.custom else ())
     checks: list[tuple[tuple[str, ...], bool, str]] = []
     for part in filter(None, text.split(",")):
-        name, operator, wanted = _partition(part)
-        if name not in _FIELDS | _EXTRA_FIELDS.get(kind, set()):
-            raise bad_request(
-                f'Unable to find "{api_version}, Kind={kind}" that match label selector "", field '
-                f'selector "{text}": field label not supported: {name}'
-            )
-        checks.append((tuple(name.split(".")), operator, wanted))
+        name, equal, wanted = _equation(part)
+        if name not in known:
+            quoted = ", ".join(f'"{one}"' for one in known)
+            plain = f"field label not supported: {name}"
+            raise bad_request(plain if kind.custom else f'"{name}" is not a known field selector: only {quoted}')
+        checks.append((tuple(name.split(".")), equal, wanted))
 
     def matches(value: JsonObject) -> bool:
         return all((_dig(value, path) == wanted) is equal for path, equal, wanted in checks)
@@ -53,36 +55,72 @@ def field_selector(text: str, kind: str, api_version: str) -> Predicate:
     return matches
 
 
-def _split(text: str) -> list[str]:
-    parts, depth, start = [], 0, 0
-    for position, character in enumerate(text):
-        depth += (character == "(") - (character == ")")
-        if character == "," and depth == 0:
-            parts.append(text[start:position])
-            start = position + 1
-    return [*parts, text[start:]]
+class _Reader:
+    """Reads a label selector token by token."""
+
+    def __init__(self, text: str) -> None:
+        self._tokens = _TOKEN.findall(text)
+
+    def _next(self) -> str:
+        return self._tokens.pop(0) if self._tokens else ""
+
+    def _peek(self) -> str:
+        return self._tokens[0] if self._tokens else ""
+
+    def checks(self) -> list[_Check]:
+        """Read all requirements."""
+        found = []
+        while True:
+            if self._peek() in _SYMBOLS - {"!"}:
+                raise bad_request(f"found '{self._peek()}', expected: !, identifier, or 'end of string'")
+            found.append(self._requirement())
+            separator = self._next()
+            if not separator:
+                return found
+            if separator != ",":
+                raise bad_request(f"found '{separator}', expected: ',' or 'end of string'")
+
+    def _requirement(self) -> _Check:
+        key = self._next()
+        if key == "!":
+            key = self._identifier()
+            return lambda labels: key not in labels
+        if self._peek() in {"", ","}:
+            return lambda labels: key in labels
+        operator = self._next()
+        if operator in {"in", "notin"}:
+            values = self._values()
+            return lambda labels: (labels.get(key) in values) is (operator == "in")
+        if operator in {"=", "==", "!="}:
+            value = self._next() if self._peek() not in {"", ","} else ""
+            return lambda labels: (labels.get(key) == value) is (operator != "!=")
+        raise self._unparsable(f"found '{operator}', expected: in, notin, =, ==, !=, gt, lt")
+
+    def _identifier(self) -> str:
+        token = self._next()
+        if token in _SYMBOLS:
+            raise self._unparsable(f"found '{token}', expected: identifier")
+        return token
+
+    def _values(self) -> set[str]:
+        if self._peek() != "(":
+            raise self._unparsable(f"found '{self._peek()}' expected: '('")
+        self._next()
+        values = set()
+        while True:
+            values.add(self._next() if self._peek() not in _SYMBOLS else "")
+            separator = self._next()
+            if separator == ")":
+                return values
+            if separator != ",":
+                raise self._unparsable(f"found '{separator}', expected: ',' or ')'")
+
+    @staticmethod
+    def _unparsable(why: str) -> Exception:
+        return bad_request(f"unable to parse requirement: {why}")
 
 
-def _requirement(part: str) -> Callable[[JsonObject], bool]:
-    if found := _SET.fullmatch(part):
-        key, values = found["key"], {value.strip() for value in found["values"].split(",")}
-        if found["operator"] == "in":
-            return lambda labels: labels.get(key) in values
-        return lambda labels: labels.get(key) not in values
-    if found := _EQUALITY.fullmatch(part):
-        key, value = found["key"], found["value"]
-        if found["operator"] == "!=":
-            return lambda labels: labels.get(key) != value
-        return lambda labels: labels.get(key) == value
-    if found := _EXISTS.fullmatch(part):
-        key, absent = found["key"], bool(found["absent"])
-        return lambda labels: (key in labels) is not absent
-    raise bad_request(
-        f"unable to parse requirement: found '{part.strip()}', expected: identifier, in, notin, =, ==, !="
-    )
-
-
-def _partition(part: str) -> tuple[str, bool, str]:
+def _equation(part: str) -> tuple[str, bool, str]:
     for operator, equal in (("!=", False), ("==", True), ("=", True)):
         name, found, wanted = part.partition(operator)
         if found:

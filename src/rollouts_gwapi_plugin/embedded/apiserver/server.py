@@ -15,7 +15,6 @@ from typing import Any, Self
 import yaml
 
 from rollouts_gwapi_plugin.embedded.apiserver.access import ANY, Access, Denial
-from rollouts_gwapi_plugin.embedded.apiserver.admission import Options, Target
 from rollouts_gwapi_plugin.embedded.apiserver.api import Api
 from rollouts_gwapi_plugin.embedded.apiserver.builtin import CORE, STAND_INS
 from rollouts_gwapi_plugin.embedded.apiserver.certificate import make_certificate
@@ -30,6 +29,7 @@ from rollouts_gwapi_plugin.embedded.apiserver.requests import Request, RequestLo
 from rollouts_gwapi_plugin.embedded.apiserver.selectors import label_selector
 from rollouts_gwapi_plugin.embedded.apiserver.status import bad_request
 from rollouts_gwapi_plugin.embedded.apiserver.store import Change, Store
+from rollouts_gwapi_plugin.embedded.apiserver.targets import Options, Target
 from rollouts_gwapi_plugin.model.base import JsonObject
 
 # Whom the direct calls are made by, where a test names nobody.

@@ -5,23 +5,10 @@ texts are kept equal to those of Kubernetes 1.34 by `tests/conformance`.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
+from rollouts_gwapi_plugin.embedded.apiserver.causes import Cause
 from rollouts_gwapi_plugin.embedded.apiserver.kinds import Kind
 from rollouts_gwapi_plugin.model.base import JsonObject
-
-
-@dataclass(frozen=True)
-class Cause:
-    """One fault of an object: `reason` is the API's word (FieldValueInvalid …), `field` the path."""
-
-    reason: str
-    message: str
-    field: str
-
-    def as_json(self) -> JsonObject:
-        """Write the cause as it stands in `details.causes`."""
-        return {"reason": self.reason, "message": self.message, "field": self.field}
 
 
 class StatusError(Exception):
@@ -124,11 +111,22 @@ def _conflict_text(causes: Sequence[tuple[str, str]]) -> str:
 
 def invalid(kind: Kind, name: str, causes: Sequence[Cause]) -> StatusError:
     """422: the object breaks rules of its kind."""
-    lines = [f"{cause.field}: {cause.message}" for cause in causes]
+    return invalid_as(kind.kind, kind.group, name, causes)
+
+
+def invalid_as(kind: str, group: str, name: str, causes: Sequence[Cause]) -> StatusError:
+    """422 for a kind that is known by its names only; a fault is told once."""
+    lines = list(dict.fromkeys(f"{cause.field}: {cause.message}" for cause in causes))
     text = lines[0] if len(lines) == 1 else f"[{', '.join(lines)}]"
-    full_kind = f"{kind.kind}.{kind.group}" if kind.group else kind.kind
-    details = _details(kind.group, kind.kind, name) | {"causes": [cause.as_json() for cause in causes]}
+    full_kind = f"{kind}.{group}" if group else kind
+    details = _details(group, kind, name) | {"causes": [cause.as_json() for cause in causes]}
     return StatusError(422, "Invalid", f'{full_kind} "{name}" is invalid: {text}', details=details)
+
+
+def invalid_option(verb: str, cause: Cause) -> StatusError:
+    """422: a query parameter has a value that it can't have."""
+    kinds = {"create": "CreateOptions", "update": "UpdateOptions", "patch": "PatchOptions"}
+    return invalid_as(kinds.get(verb, "DeleteOptions"), "meta.k8s.io", "", [cause])
 
 
 def bad_request(message: str) -> StatusError:
@@ -172,9 +170,21 @@ def expired(oldest: int, asked: int) -> StatusError:
     return StatusError(410, "Expired", f"too old resource version: {asked} ({oldest})")
 
 
-def patch_failed(message: str) -> StatusError:
-    """422: a JSON patch that can't be applied."""
-    return StatusError(422, "Invalid", message, details={})
+def patch_failed() -> StatusError:
+    """422: a JSON patch that can't be applied, or whose `test` is false; the real API server does not say which."""
+    return StatusError(422, "Invalid", "the server rejected our request due to an error in our request", details={})
+
+
+def method_not_supported(kind: Kind, verb: str) -> StatusError:
+    """405 for custom resources, which say what was tried."""
+    message = f'{verb} is not supported on resources of kind "{kind.resource}"'
+    return StatusError(405, "MethodNotAllowed", message, details=_details(kind.group, kind.plural, ""))
+
+
+def not_acceptable() -> StatusError:
+    """406: the client takes no type that there is."""
+    types = "application/json, application/yaml, application/vnd.kubernetes.protobuf"
+    return StatusError(406, "NotAcceptable", f"only the following media types are accepted: {types}")
 
 
 def _details(group: str, kind: str, name: str) -> JsonObject:

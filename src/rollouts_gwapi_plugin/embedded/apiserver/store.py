@@ -76,12 +76,10 @@ class Store:
             self._record(Change("MODIFIED" if before else "ADDED", key, place, before, stored, version))
             return stored
 
-    def remove(self, key: Key, place: Place) -> Stored | None:
-        """Delete; the last state, at the version of its deletion, goes to the watches."""
+    def remove(self, key: Key, place: Place) -> Stored:
+        """Delete what is there; its last state, at the version of its deletion, goes to the watches."""
         with self.condition:
-            before = self._objects.get(key, {}).pop(place, None)
-            if before is None:
-                return None
+            before = self._objects[key].pop(place)
             version = self.version + 1
             last = before.value | {"metadata": before.value["metadata"] | {"resourceVersion": str(version)}}
             stored = Stored(last, version)

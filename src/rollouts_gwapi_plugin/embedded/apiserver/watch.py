@@ -5,11 +5,11 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from rollouts_gwapi_plugin.embedded.apiserver.admission import Target
 from rollouts_gwapi_plugin.embedded.apiserver.jsonvalue import encode
 from rollouts_gwapi_plugin.embedded.apiserver.selectors import Predicate
 from rollouts_gwapi_plugin.embedded.apiserver.status import expired
 from rollouts_gwapi_plugin.embedded.apiserver.store import Change, Store, Stored
+from rollouts_gwapi_plugin.embedded.apiserver.targets import Target
 from rollouts_gwapi_plugin.model.base import JsonObject
 
 # A watch that names no end gets one, as on the real API server (there it is random between 30 and 60 minutes).
@@ -85,7 +85,7 @@ class Watch:
         now = change.type != "DELETED" and self._request.matches(change.stored.value)
         if now:
             return self._line("MODIFIED" if was else "ADDED", change.stored)
-        return self._line("DELETED", change.stored) if was else b""
+        return self._line("DELETED", _last_seen(change)) if was else b""
 
     def _line(self, kind: str, stored: Stored) -> bytes:
         value = self._convert(stored, self._request.target)
@@ -99,3 +99,11 @@ class Watch:
             "metadata": {"resourceVersion": str(version)},
         }
         return encode({"type": "BOOKMARK", "object": value}) + b"\n"
+
+
+def _last_seen(change: Change) -> Stored:
+    """Give what a watch last had of an object, at the version at which it went."""
+    if change.type == "DELETED" or change.before is None:
+        return change.stored
+    metadata = change.before.value["metadata"] | {"resourceVersion": str(change.version)}
+    return Stored(change.before.value | {"metadata": metadata}, change.version)
