@@ -13,7 +13,9 @@ def start() -> int:
     root = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120 - pathlib would be the slowest import here
     sys.path.append(f"{root}/lib/python3.11/site-packages")
     try:
-        from rollouts_gwapi_plugin.__main__ import main  # noqa: PLC0415 - its failure is what we are here for
+        if "ARGO_ROLLOUTS_RPC_PLUGIN" in os.environ:
+            import rollouts_gwapi_plugin.serve  # noqa: F401, PLC0415 - its failure is what we are here for
+        from rollouts_gwapi_plugin.__main__ import main  # noqa: PLC0415 - as above
     except (ImportError, SyntaxError, EOFError, ValueError, OSError) as error:
         launcher = os.environ.get("ROLLOUTS_GWAPI_PLUGIN_EXECUTABLE", "")
         if not launcher or "ROLLOUTS_GWAPI_PLUGIN_FAILURE" in os.environ:

@@ -20,10 +20,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.packaging.rooms import DEADLINE, USER, Launchers, Space, cache_of, install, trees, wait_until
+from tests.packaging.rooms import DEADLINE, TMP, USER, Launchers, Space, cache_of, install, trees, wait_until
 
 EXIT_NO_DIRECTORY = 73
-TMP = "/tmp"  # noqa: S108 - in an empty root
 Running = list["subprocess.Popen[str]"]
 
 
