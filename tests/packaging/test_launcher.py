@@ -20,7 +20,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.packaging.rooms import DEADLINE, TMP, USER, Launchers, Space, cache_of, install, trees, wait_until
+from tests.packaging.rooms import DEADLINE, TMP, USER, Launchers, Space, cache_of, install, needs_go, trees, wait_until
+
+from builder.executable import LAUNCHER
 
 EXIT_NO_DIRECTORY = 73
 Running = list["subprocess.Popen[str]"]
@@ -290,3 +292,11 @@ def test_named_directory(launchers: Launchers, plugin_bin: Path, tmp_path: Path)
 
     assert len(trees(cache_of(tmp_path / "named"))) == 1
     assert trees(cache_of(plugin_bin)) == []
+
+
+def test_go_tests() -> None:
+    """The launcher's own tests pass, and `go vet` and `gofmt` find nothing."""
+    needs_go()
+    for command in (["go", "vet", "./..."], ["go", "test", "./..."], ["gofmt", "-l", "."]):
+        done = subprocess.run(command, cwd=LAUNCHER, check=False, capture_output=True, text=True)
+        assert (done.returncode, done.stdout if command[0] == "gofmt" else "") == (0, ""), done.stdout + done.stderr
