@@ -20,7 +20,7 @@ DEFINITION_BYTES = 1 << 20
 # Where the next message of an unfinished value comes later, the value is read again from its start. This is how many
 # bytes may be read again for one value: a peer that sends a large value in very many pieces would cost us quadratic
 # time.
-REREAD_BYTES = 64 << 20
+REREAD_BYTES = 16 << 20
 # As Go: the longest name of a registered type.
 INTERFACE_NAME_BYTES = 1024
 
