@@ -103,7 +103,7 @@ def test_golden_cut_short(path: Path) -> None:
         assert values == whole[: len(values)]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(data=st.data())
 def test_round_trip(data: st.DataObject, typed_values: st.SearchStrategy[Any], meaning_of: Callable[..., Any]) -> None:
     """What the encoder wrote is read back, but for the zeros in structs, in any pieces."""
@@ -118,7 +118,7 @@ def test_round_trip(data: st.DataObject, typed_values: st.SearchStrategy[Any], m
     assert expected == [exact(to_json(value)) for value in read(stream, size=size)]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(data=st.data())
 def test_go_style(
     data: st.DataObject,
@@ -159,6 +159,20 @@ def test_garbage(data: bytes) -> None:
         with pytest.raises(GobError) as caught:
             decoder.finish()
         assert caught.value is again
+
+
+def test_broken_stays_broken() -> None:
+    """After an error every call gives the same error, also when good bytes come."""
+    decoder = gob.Decoder()
+    decoder.receive(b"\x00")
+    with pytest.raises(GobError) as first:
+        decoder.next_value()
+    decoder.receive(b"\x03\x04\x00\x02")
+
+    for call in (decoder.next_value, decoder.finish):
+        with pytest.raises(GobError) as again:
+            call()
+        assert again.value is first.value
 
 
 def test_need_data() -> None:

@@ -220,7 +220,7 @@ def test_go_reads_it() -> None:
     assert to_json(expected) == found
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(data=st.data())
 def test_encoding_again(data: st.DataObject, typed_values: st.SearchStrategy[Any]) -> None:
     """The same value twice in a stream is the same bytes but for the definitions."""

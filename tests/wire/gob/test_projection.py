@@ -97,7 +97,7 @@ def test_golden_walked(path: Path) -> None:
     assert len(values(data, None)) == len(values(data, {}))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(data=st.data())
 def test_neighbours(data: st.DataObject, typed_values: st.SearchStrategy[Any], go_style: Callable[[], Any]) -> None:
     """A field that is walked over does not change what its neighbours are read as, in any pieces."""
@@ -111,7 +111,7 @@ def test_neighbours(data: st.DataObject, typed_values: st.SearchStrategy[Any], g
     assert found == [{"Before": -1, "After": {"X": 1}}]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(data=st.data())
 def test_walks_what_it_reads(data: st.DataObject) -> None:
     """A changed byte in a golden stream is refused in walking as in reading, but for limits on what is built."""
