@@ -47,12 +47,15 @@ func failf(code int, format string, arguments ...any) *failure {
 }
 
 func main() {
-	err := run()
-	code := exitNotRunnable
-	var known *failure
-	if errors.As(err, &known) {
-		code = known.code
+	if directory, asked := installAsked(os.Args[1:]); asked {
+		if err := install(directory, os.Stdout); err != nil {
+			tell(os.Stderr, false, err.Error())
+			os.Exit(codeOf(err))
+		}
+		return
 	}
+	err := run()
+	code := codeOf(err)
 	host := hostFromEnvironment(os.Getenv, os.Args[1:])
 	tell(os.Stderr, host.startedUs, err.Error())
 	if host.canBeAnswered() {
@@ -61,6 +64,22 @@ func main() {
 		}
 	}
 	os.Exit(code)
+}
+
+// installAsked leaves flags, as `install --help`, to the command line in the tree.
+func installAsked(arguments []string) (string, bool) {
+	if len(arguments) != 2 || arguments[0] != "install" || strings.HasPrefix(arguments[1], "-") {
+		return "", false
+	}
+	return arguments[1], true
+}
+
+func codeOf(err error) int {
+	var known *failure
+	if errors.As(err, &known) {
+		return known.code
+	}
+	return exitNotRunnable
 }
 
 // run returns only if the tree could not be entered.

@@ -11,6 +11,7 @@ COMMANDS = {
     "decode": "decode:decode",
     "demo": "demo:demo",
     "devserver": "devserver:devserver",
+    "install": "install:install",
     "version": "version:version",
 }
 
