@@ -140,8 +140,8 @@ def test_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert decoded(capsys, kind, path) == []
 
 
-def test_deep_value(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A list of a thousand nodes is printed, one that never ends is refused."""
+def test_deep_value(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A list of a thousand nodes is printed, one that never ends is refused, and so is what Python can't print."""
     node = gob.StructOf("Node")
     node.fields = (gob.Field("Next", node),)
     stream = gob.Encoder().encode(node, {})
@@ -153,6 +153,10 @@ def test_deep_value(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["decode", "gob", str(tmp_path / "1000")]) == 0
     assert capsys.readouterr().out == "[" + '{"Next": ' * 1000 + "{}" + "}" * 1000 + "]\n"
     assert refusal(capsys, "gob", tmp_path / "3000").endswith("more than 2000 levels")
+
+    monkeypatch.setattr("rollouts_gwapi_plugin.cli.decode.RECURSION", 0)
+
+    assert refusal(capsys, "gob", tmp_path / "1000") == "a value is nested too deeply to be written as JSON"
 
 
 def test_unknown_kind(capsys: pytest.CaptureFixture[str]) -> None:

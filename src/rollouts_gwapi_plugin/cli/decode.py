@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 
 import click
 
-from rollouts_gwapi_plugin.errors import RpcError, WireError, YamuxError
+from rollouts_gwapi_plugin.errors import GobError, RpcError, WireError, YamuxError
 from rollouts_gwapi_plugin.wire.gob import NEED_DATA, Decoder, Limits
 from rollouts_gwapi_plugin.wire.gob.notation import to_json
 from rollouts_gwapi_plugin.wire.netrpc.connection import check_header
@@ -53,6 +53,8 @@ def decode(kind: str, file: BinaryIO) -> None:
             lines = [json.dumps(element, ensure_ascii=False) for element in elements]
     except WireError as error:
         raise type(error)(f"{file.name}: {error}") from error
+    except RecursionError as error:
+        raise GobError(f"{file.name}: a value is nested too deeply to be written as JSON") from error
     sys.stdout.buffer.write(("[" + ",\n ".join(lines) + "]\n").encode())
 
 
