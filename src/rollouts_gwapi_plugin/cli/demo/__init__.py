@@ -1,11 +1,13 @@
 """`demo`: a canary rollout from nothing to a picture, with real requests, in one command."""
 
+import os
 import sys
 from pathlib import Path
 
 import click
 
 from rollouts_gwapi_plugin.cli.demo.examples import example_names, load_example
+from rollouts_gwapi_plugin.transport.flags import EXECUTABLE_VARIABLE
 
 DEFAULT_PLOT = "out/demo.svg"
 # A pause of 30 s in a manifest is held for 5 s, or for 1 s with --fast.
@@ -41,11 +43,17 @@ def demo(  # noqa: PLR0913 - one argument an option
     from rollouts_gwapi_plugin.cli.demo.report import report
     from rollouts_gwapi_plugin.cli.demo.view import make_view
 
-    command = [plugin] if plugin else [sys.executable, "-m", "rollouts_gwapi_plugin", "--transport", transport]
-    options = Options(tuple(command), speed or (FAST_SPEED if fast else SPEED))
+    command = (plugin,) if plugin else (*_own_command(), "--transport", transport)
+    options = Options(command, speed or (FAST_SPEED if fast else SPEED))
     play = Play(load_example(name), options)
     with make_view(play, plain=plain) as view:
         result = play.run(view.say)
     draw(result, plot)
     report(result, plot)
     return 1 if result.problems else 0
+
+
+def _own_command() -> tuple[str, ...]:
+    """Return how this very program is started as a plugin; the one-file executable has no interpreter to name."""
+    executable = os.environ.get(EXECUTABLE_VARIABLE)
+    return (executable,) if executable else (sys.executable, "-m", "rollouts_gwapi_plugin")
