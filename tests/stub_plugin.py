@@ -88,5 +88,5 @@ def build(settings: ServiceSettings) -> StubService:
 
 
 if __name__ == "__main__":
-    service.build = build  # type: ignore[attr-defined]
+    service.build = build
     sys.exit(run(sys.argv[1:]))

@@ -83,53 +83,6 @@ def explanation(environ: Mapping[str, str] = os.environ) -> str:
     return EXPLANATION.format(executable=executable)
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(
-        prog="rollouts-gwapi-plugin serve",
-        description="Serve as a plugin of the Argo Rollouts controller. One dash or two, `=` or a space: all are read.",
-        allow_abbrev=False,
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
-    )
-
-    def add(name: str, destination: str, **options: Any) -> None:
-        # Go reads one dash as two.
-        parser.add_argument(f"--{name}", f"-{name}", dest=destination, **options)
-
-    add(
-        "transport",
-        "transport",
-        choices=("netrpc", "grpc"),
-        default="netrpc",
-        help="protocol; the controller has netrpc",
-    )
-    add("kubeClientQPS", "qps", type=float, default=DEFAULT_QPS, metavar="N", help="API requests a second")
-    add("kubeClientBurst", "burst", type=int, default=DEFAULT_BURST, metavar="N", help="API requests at once")
-    add(
-        "logformat",
-        "log_format",
-        choices=("json", "text"),
-        default="json",
-        help="json is what the controller's log reads",
-    )
-    add("log-level", "log_level", choices=("debug", "info", "warn", "error"), default="info", help="what is logged")
-    add("kubeconfig", "kubeconfig", metavar="FILE", help="else KUBECONFIG, the Pod's service account, ~/.kube/config")
-    add(
-        "plugin-name",
-        "plugin_name",
-        metavar="ORG/NAME",
-        help="the plugin's key in Rollouts, if not the executable's path",
-    )
-    add(
-        "allowed-namespaces",
-        "allowed_namespaces",
-        type=_namespaces,
-        metavar="A,B",
-        help="namespaces whose routes a Rollout of another namespace may change; empty: none; not given: all",
-    )
-    add("metrics-port", "metrics_port", type=_port, metavar="PORT", help="serve Prometheus metrics on this port")
-    return parser
-
-
 def _namespaces(text: str) -> frozenset[str]:
     return frozenset(name.strip() for name in text.split(",") if name.strip())
 
@@ -139,3 +92,69 @@ def _port(text: str) -> int:
     if not 0 < port <= MAX_PORT:
         raise argparse.ArgumentTypeError(f"{port} is no port from 1 to {MAX_PORT}")
     return port
+
+
+# Name, attribute, and what argparse knows of it.
+FLAGS: tuple[tuple[str, str, dict[str, Any]], ...] = (
+    (
+        "transport",
+        "transport",
+        {"choices": ("netrpc", "grpc"), "default": "netrpc", "help": "the stock controller has netrpc, the default"},
+    ),
+    (
+        "kubeClientQPS",
+        "qps",
+        {"type": float, "default": DEFAULT_QPS, "metavar": "N", "help": "API requests a second (%(default)s)"},
+    ),
+    (
+        "kubeClientBurst",
+        "burst",
+        {"type": int, "default": DEFAULT_BURST, "metavar": "N", "help": "API requests at once (%(default)s)"},
+    ),
+    (
+        "logformat",
+        "log_format",
+        {"choices": ("json", "text"), "default": "json", "help": "the controller's log reads json, the default"},
+    ),
+    (
+        "log-level",
+        "log_level",
+        {"choices": ("debug", "info", "warn", "error"), "default": "info", "help": "what is logged (%(default)s)"},
+    ),
+    (
+        "kubeconfig",
+        "kubeconfig",
+        {"metavar": "FILE", "help": "else KUBECONFIG, the Pod's service account, ~/.kube/config"},
+    ),
+    (
+        "plugin-name",
+        "plugin_name",
+        {"metavar": "ORG/NAME", "help": "the plugin's key in Rollouts, where the executable's path does not say it"},
+    ),
+    (
+        "allowed-namespaces",
+        "allowed_namespaces",
+        {
+            "type": _namespaces,
+            "metavar": "A,B",
+            "help": "namespaces whose routes a Rollout of another namespace may change; empty: none; not given: all",
+        },
+    ),
+    (
+        "metrics-port",
+        "metrics_port",
+        {"type": _port, "metavar": "PORT", "help": "serve Prometheus metrics on this port; not given: no metrics"},
+    ),
+)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="rollouts-gwapi-plugin serve",
+        description="Serve as a plugin of the Argo Rollouts controller. One dash or two, `=` or a space: all are read.",
+        allow_abbrev=False,
+    )
+    for name, attribute, options in FLAGS:
+        # Go reads one dash as two.
+        parser.add_argument(f"--{name}", f"-{name}", dest=attribute, **options)
+    return parser

@@ -10,8 +10,12 @@ import datetime as dt
 import ssl
 import tempfile
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from rollouts_gwapi_plugin.errors import HandshakeError
+
+if TYPE_CHECKING:
+    from cryptography import x509
 
 # A certificate for the life of one process; Go's lives 30 years, and clocks differ a little.
 LIFETIME = dt.timedelta(days=365 * 30)
@@ -76,7 +80,29 @@ def _self_signed() -> tuple[bytes, bytes]:
             x509.NameAttribute(NameOID.ORGANIZATION_NAME, "HashiCorp"),
         ]
     )
-    usage = x509.KeyUsage(
+    both_roles = [ExtendedKeyUsageOID.CLIENT_AUTH, ExtendedKeyUsageOID.SERVER_AUTH]
+    now = dt.datetime.now(dt.UTC)
+    certificate = (
+        x509.CertificateBuilder(issuer_name=name, subject_name=name, public_key=key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - CLOCK_SKEW)
+        .not_valid_after(now + LIFETIME)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .add_extension(_key_usage(), critical=True)
+        .add_extension(x509.ExtendedKeyUsage(both_roles), critical=False)
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    pem = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    ) + certificate.public_bytes(serialization.Encoding.PEM)
+    return certificate.public_bytes(serialization.Encoding.DER), pem
+
+
+def _key_usage() -> "x509.KeyUsage":
+    from cryptography import x509  # noqa: PLC0415 - as above
+
+    return x509.KeyUsage(
         digital_signature=True,
         key_encipherment=True,
         key_agreement=True,
@@ -87,23 +113,6 @@ def _self_signed() -> tuple[bytes, bytes]:
         encipher_only=False,
         decipher_only=False,
     )
-    both_roles = [ExtendedKeyUsageOID.CLIENT_AUTH, ExtendedKeyUsageOID.SERVER_AUTH]
-    now = dt.datetime.now(dt.UTC)
-    certificate = (
-        x509.CertificateBuilder(issuer_name=name, subject_name=name, public_key=key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - CLOCK_SKEW)
-        .not_valid_after(now + LIFETIME)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .add_extension(usage, critical=True)
-        .add_extension(x509.ExtendedKeyUsage(both_roles), critical=False)
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
-        .sign(key, hashes.SHA256())
-    )
-    pem = key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    ) + certificate.public_bytes(serialization.Encoding.PEM)
-    return certificate.public_bytes(serialization.Encoding.DER), pem
 
 
 class TlsFilter:
