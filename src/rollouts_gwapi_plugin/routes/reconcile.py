@@ -103,20 +103,25 @@ def remove_managed_routes(route: Route, desired: Desired, view: RecordView, scop
 
 def give_back(route: Route, desired: Desired, view: RecordView, scope: Scope, *, weights: bool) -> Outcome:
     """Remove everything of the Rollout from a route that left the configuration (D29); the weights only if told to."""
-    standing = take_apart(route, replace(desired, destinations=()), view, scope.kind)
-    users = standing.users
+    desired = replace(desired, weight=0, destinations=())
+    standing = take_apart(route, desired, view, scope.kind)
+    pair: Pair | None
     try:
-        pair, _ = find_pair(route, _selected(standing), desired)
+        selected = _selected(standing)
+        pair, _ = find_pair(route, selected, desired)
     except RouteError:
-        return _finish(standing, users, Managed((), ()), None)
-    split = split_of(replace(desired, weight=0, destinations=()), pair, standing.experiments)
-    if weights:
-        users = [weigh(rule, pair, split, desired) if pair.weights(rule) else rule for rule in users]
-    else:
-        users = [_without_experiments(rule, standing) for rule in users]
-    outcome = _finish(standing, users, Managed((), ()), pair)
-    unmarked = mark_in_progress(outcome.route, desired.label, desired.rollout, standing=False)
-    return replace(outcome, route=unmarked)
+        # Without the pair there are no weights to give back; what we added goes all the same.
+        selected, pair = [], None
+    split = split_of(desired, pair, standing.experiments) if pair is not None and weights else None
+    users = [
+        weigh(rule, pair, split, desired)
+        if pair is not None and split is not None and pair.weights(rule) and any(rule is other for other in selected)
+        else _without_experiments(rule, standing)
+        for rule in standing.users
+    ]
+    given_back = route.with_rules(standing.assemble(users, ()))
+    unmarked = mark_in_progress(given_back, desired.label, desired.rollout, standing=False)
+    return Outcome(unmarked, standing.record_of((), users))
 
 
 def shows_traces(route: Route, desired: Desired) -> bool:
