@@ -192,3 +192,13 @@ def test_event_is_on_the_api(server: ApiServer, client: KubeClient) -> None:
     recorder.close()
 
     assert [event["reason"] for event in server.list("events", "shop")] == ["RouteNotAccepted"]
+
+
+def test_a_review_of_access_is_answered(client: KubeClient) -> None:
+    """What is posted to a path comes back with the API server's answer in it."""
+    spec = {"resourceAttributes": {"verb": "get", "group": "", "resource": "secrets", "namespace": "shop"}}
+    path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+
+    answer = client.raw_post(path, {"spec": spec}, deadline=Deadline.after(10))
+
+    assert answer == {"spec": spec, "status": {"allowed": True}}

@@ -111,6 +111,10 @@ class KubeClient:
         """Return the JSON object at a path such as `/apis/gateway.networking.k8s.io/v1`."""
         return self._run(Operation("get", path=path), deadline=deadline)
 
+    def raw_post(self, path: str, obj: JsonObject, *, deadline: Deadline) -> JsonObject:
+        """Send a JSON object to a path that stores nothing, such as a review of access, and return the answer."""
+        return self._run(Operation("create", path=path), body=obj, deadline=deadline)
+
     def close(self) -> None:
         """Close the kept connections."""
         self._connections.forget()

@@ -25,6 +25,7 @@ from rollouts_gwapi_plugin.embedded.apiserver.operations import Operations
 from rollouts_gwapi_plugin.embedded.apiserver.pages import cut_page
 from rollouts_gwapi_plugin.embedded.apiserver.paths import ResourcePath, parse_path, verb_of
 from rollouts_gwapi_plugin.embedded.apiserver.requests import Request
+from rollouts_gwapi_plugin.embedded.apiserver.reviews import is_review, review
 from rollouts_gwapi_plugin.embedded.apiserver.status import (
     PageNotFoundError,
     StatusError,
@@ -78,6 +79,8 @@ class Api:
         page = discovery_page(self._operations.registry, request.path) if request.method == "GET" else None
         if page is not None:
             return page
+        if is_review(request):
+            return review(self._access, user, request)
         self._access.authorize(user, request)
         check_accepted(request)
         target = self._target(path)
