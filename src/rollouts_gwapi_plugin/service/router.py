@@ -197,7 +197,7 @@ class TrafficRouter:
         if status.abort or status.promote_full or rollout.fully_promoted:
             # The controller sends the step of the index in these reconciles, too, right after it removed all (1.3).
             return
-        work = self._work(rollout, lambda base: replace(base, managed_names=_with_name(base.managed_names, step.name)))
+        work = self._work(rollout, lambda base: _with_step(base, step))
         targets = work.targets()
         able = [target for target in targets if target.kind.match is not None]
         if isinstance(step, SetHeaderRoute):
@@ -235,8 +235,10 @@ class TrafficRouter:
         return verified
 
 
-def _with_name(names: tuple[str, ...], name: str) -> tuple[str, ...]:
-    return names if name in names else (*names, name)
+def _with_step(desired: Desired, step: ManagedStep) -> Desired:
+    """Return `desired` with the step of the call among the Rollout's own, where it is not already."""
+    names = desired.managed_names if step.name in desired.managed_names else (*desired.managed_names, step.name)
+    return replace(desired, managed_names=names, all_steps=(*desired.all_steps, step))
 
 
 def _nobody_takes(work: Work, step: ManagedStep) -> Note:

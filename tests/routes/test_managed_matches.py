@@ -1,0 +1,229 @@
+"""Who reaches what: requests through the reference Gateway before and after, for random routes and steps (M2, M3).
+
+A request goes to a header route's canary just if it went to a rule with the pair before and has the step's headers; it
+is mirrored just if it went to such a rule and the step matches it. Everybody else reaches what they reached before.
+Rules without the pair are on paths of their own here: the Gateway API's precedence ranks whole matches, so a rule of
+the user's that overlaps a source could be outranked by what is made from it (docs/header-routes.md).
+"""
+
+from dataclasses import replace
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.service.world import route, rule
+
+from rollouts_gwapi_plugin.embedded.dataplane.matching import RouteTable
+from rollouts_gwapi_plugin.embedded.dataplane.request import HttpRequest
+from rollouts_gwapi_plugin.errors import RouteError
+from rollouts_gwapi_plugin.model.rollout import SetHeaderRoute, SetMirrorRoute
+from rollouts_gwapi_plugin.model.routes import Route, parse_route
+from rollouts_gwapi_plugin.routes.desired import Desired
+from rollouts_gwapi_plugin.routes.kinds import HTTP
+from rollouts_gwapi_plugin.routes.reconcile import Scope, set_managed_route, set_weight
+from rollouts_gwapi_plugin.routes.record import NOTHING_RECORDED, RecordView
+
+Json = dict[str, Any]
+SCOPE = Scope(HTTP, takes_headers=True)
+NAMES = ("X-A", "x-b", "X-C")
+VALUES = ("1", "2")
+PATHS = ("/", "/a", "/a/b", "/b")
+
+headers = st.lists(st.sampled_from(NAMES), unique_by=str.lower, max_size=2).flatmap(
+    lambda names: st.tuples(*[st.tuples(st.just(name), st.sampled_from(VALUES)) for name in names])
+)
+
+
+@st.composite
+def matches(draw: st.DrawFn, prefix: str = "") -> Json:
+    """Draw one match of a rule; `prefix` puts it on a path of its own."""
+    result: Json = {
+        "path": {"type": draw(st.sampled_from(["PathPrefix", "Exact"])), "value": prefix + draw(st.sampled_from(PATHS))}
+    }
+    if prefix:
+        result["path"]["value"] = result["path"]["value"].rstrip("/")
+    if draw(st.booleans()):
+        result["method"] = draw(st.sampled_from(["GET", "POST"]))
+    listed = [{"type": "Exact", "name": name, "value": value} for name, value in draw(headers)]
+    if listed:
+        result["headers"] = listed
+    return result
+
+
+@st.composite
+def routes(draw: st.DrawFn) -> Json:
+    """Draw a route: some rules with the pair, overlapping as they like, and others on paths of their own."""
+    rules = [
+        rule("s70 c30", matches=draw(st.lists(matches(), min_size=1, max_size=2)))
+        for _ in range(draw(st.integers(1, 3)))
+    ]
+    for number in range(draw(st.integers(0, 2))):
+        rules.insert(draw(st.integers(0, len(rules))), rule(f"other{number}", matches=[draw(matches("/own"))]))
+    return route(*rules)
+
+
+@st.composite
+def requests(draw: st.DrawFn) -> HttpRequest:
+    """Draw a request that has a chance to hit."""
+    path = draw(st.sampled_from([*PATHS, "/a/b/c", "/own", "/own/a", "/ab"]))
+    sent = tuple((name, value) for name, value in draw(headers))
+    return HttpRequest(method=draw(st.sampled_from(["GET", "POST"])), path=path, headers=sent)
+
+
+@st.composite
+def header_steps(draw: st.DrawFn, name: str = "m-h") -> SetHeaderRoute:
+    """Draw a header step; entries may share a name."""
+    entries = draw(st.lists(st.tuples(st.sampled_from(NAMES), st.sampled_from(VALUES)), min_size=1, max_size=3))
+    match = [{"headerName": header, "headerValue": {"exact": value}} for header, value in entries]
+    return SetHeaderRoute.model_validate({"name": name, "match": match})
+
+
+@st.composite
+def mirror_steps(draw: st.DrawFn) -> SetMirrorRoute:
+    """Draw a mirror step."""
+    entries = []
+    for _ in range(draw(st.integers(1, 2))):
+        entry: Json = {"headers": {name: {"exact": value} for name, value in draw(headers)}}
+        if draw(st.booleans()):
+            entry["method"] = {"exact": draw(st.sampled_from(["GET", "POST"]))}
+        if draw(st.booleans()):
+            entry["path"] = {draw(st.sampled_from(["prefix", "exact"])): draw(st.sampled_from(PATHS))}
+        entries.append(entry)
+    return SetMirrorRoute.model_validate({"name": "m-m", "match": entries, "percentage": 30})
+
+
+def desired(*, match_any: bool = False, first: bool = False) -> Desired:
+    """Make what the calls here want."""
+    return Desired(
+        rollout="shop/web",
+        rollout_name="web",
+        namespace="shop",
+        stable="s",
+        canary="c",
+        weight=30,
+        managed_names=("m-h", "m-m"),
+        match_any=match_any,
+        managed_first=first,
+    )
+
+
+def step_holds(step: SetHeaderRoute, request: HttpRequest, *, match_any: bool) -> bool:
+    """Whether the request has what the step asks for: any entry, or one entry of each name (D13)."""
+    sent = {name.lower(): value for name, value in request.headers}
+    by_name: dict[str, list[bool]] = {}
+    for entry in step.match:
+        name = entry.header_name.lower()
+        assert entry.header_value is not None
+        by_name.setdefault(name, []).append(sent.get(name) == entry.header_value.exact)
+    return (any if match_any else all)(any(held) for held in by_name.values())
+
+
+def mirror_holds(step: SetMirrorRoute, request: HttpRequest) -> bool:
+    """Whether the request is what some entry of the step describes."""
+    sent = {name.lower(): value for name, value in request.headers}
+    for entry in step.match:
+        method = entry.method is None or entry.method.exact == request.method
+        path = entry.path is None or _path_holds(entry.path.exact, entry.path.prefix, request.path)
+        if method and path and all(sent.get(name.lower()) == asked.exact for name, asked in entry.headers.items()):
+            return True
+    return False
+
+
+def _path_holds(exact: str, prefix: str, path: str) -> bool:
+    return path == exact if exact else f"{path.rstrip('/')}/".startswith(f"{prefix.rstrip('/')}/")
+
+
+def reached(raw: Json, request: HttpRequest) -> tuple[list[tuple[str, int]], bool] | None:
+    """Return the backends with weights that the request meets, and whether it is mirrored; None: no rule."""
+    hit = RouteTable([raw]).match(request)
+    if hit is None:
+        return None
+    mirrored = any("requestMirror" in item for item in hit.rule.get("filters") or [])
+    return [(ref["name"], ref.get("weight", 1)) for ref in hit.rule["backendRefs"]], mirrored
+
+
+def applied(raw: Json, *steps: SetHeaderRoute | SetMirrorRoute, wanted: Desired) -> Route | None:
+    """Return the route with the steps set, or None where a step is refused (no source and step agree, a limit)."""
+    now, view = parse_route(raw), NOTHING_RECORDED
+    for step in steps:
+        try:
+            outcome = set_managed_route(now, step, wanted, view, SCOPE)
+        except RouteError:
+            return None
+        now, view = outcome.route, RecordView(outcome.record, known=True)
+    return now
+
+
+PAIR = [("s", 70), ("c", 30)]
+
+
+@settings(max_examples=150)
+@given(raw=routes(), step=header_steps(), asked=st.lists(requests(), min_size=1, max_size=12), match_any=st.booleans())
+def test_a_header_route_takes_just_its_cohort(
+    raw: Json,
+    step: SetHeaderRoute,
+    asked: list[HttpRequest],
+    match_any: bool,  # noqa: FBT001 - drawn by name
+) -> None:
+    """The cohort of the step reaches the canary and only it; all others reach what they reached."""
+    after = applied(raw, step, wanted=desired(match_any=match_any))
+    for request in asked if after is not None else []:
+        before = reached(raw, request)
+        cohort = before is not None and before[0] == PAIR and step_holds(step, request, match_any=match_any)
+
+        assert after is not None
+        assert (([("c", 1)], False) if cohort else before) == reached(after.dump(), request)
+
+
+@settings(max_examples=150)
+@given(raw=routes(), step=mirror_steps(), asked=st.lists(requests(), min_size=1, max_size=12))
+def test_a_mirror_route_copies_just_what_it_says(raw: Json, step: SetMirrorRoute, asked: list[HttpRequest]) -> None:
+    """Nobody's answer changes; what source and step both match is mirrored, nothing else."""
+    after = applied(raw, step, wanted=desired())
+    for request in asked if after is not None else []:
+        before = reached(raw, request)
+        mirrored = before is not None and before[0] == PAIR and mirror_holds(step, request)
+
+        assert after is not None
+        assert (None if before is None else (before[0], mirrored)) == reached(after.dump(), request)
+
+
+@settings(max_examples=80)
+@given(
+    raw=routes(),
+    header=header_steps(),
+    mirror=mirror_steps(),
+    asked=st.lists(requests(), min_size=1, max_size=12),
+    mirror_first=st.booleans(),
+)
+def test_header_and_mirror_routes_together(
+    raw: Json,
+    header: SetHeaderRoute,
+    mirror: SetMirrorRoute,
+    asked: list[HttpRequest],
+    mirror_first: bool,  # noqa: FBT001 - drawn by name
+) -> None:
+    """In whatever order they are set, the header cohort reaches the canary, mirrored rules or not (D14)."""
+    steps = (mirror, header) if mirror_first else (header, mirror)
+    after = applied(raw, *steps, wanted=desired())
+    for request in asked if after is not None else []:
+        before = reached(raw, request)
+        if before is not None and before[0] == PAIR and step_holds(header, request, match_any=False):
+            assert after is not None
+            assert ([("c", 1)], False) == reached(after.dump(), request)
+
+
+@settings(max_examples=80)
+@given(raw=routes(), step=header_steps(), asked=st.lists(requests(), min_size=1, max_size=12))
+def test_weights_never_move_the_cohort(raw: Json, step: SetHeaderRoute, asked: list[HttpRequest]) -> None:
+    """Whatever SetWeight does afterwards, the header cohort stays where it is (W3)."""
+    after = applied(raw, step, wanted=desired())
+    if after is None:
+        return
+    record = set_managed_route(parse_route(raw), step, desired(), NOTHING_RECORDED, SCOPE).record
+    for weight in (0, 100):
+        moved = set_weight(after, replace(desired(), weight=weight), RecordView(record, known=True), SCOPE).route
+        for request in asked:
+            cohort = reached(after.dump(), request)
+            if cohort == ([("c", 1)], False):
+                assert cohort == reached(moved.dump(), request)
