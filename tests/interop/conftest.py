@@ -29,7 +29,7 @@ PLUGIN = Path(sys.executable).parent / "rollouts-gwapi-plugin"
 BUILD_SECONDS = 1500
 # A host that is asked has this long; nothing here takes more than a few seconds.
 ANSWER_SECONDS = 60.0
-# What a plugin may take to end after its host (decision D4).
+# What a plugin may take to end after its host (decision D4), on a machine that has a core for it.
 END_SECONDS = 2.0
 _PAUSE = threading.Event()
 
@@ -144,6 +144,12 @@ class Host:
         """Return what go-plugin logged, the plugin's own lines among it."""
         return [json.loads(line) for line in self.do("logs")["logs"] if line]
 
+    def last_words(self) -> list[str]:
+        """Return all that is known of a plugin at the end of its test."""
+        if self.process.poll() is not None or not self.plugin_pid:
+            return [self.complaints]
+        return [f"plugin {self.plugin_pid}, ended: {self.plugin_ended()}", *self.plugin_stderr(), self.complaints]
+
     @property
     def complaints(self) -> str:
         """What the host's process wrote to standard error: yamux's errors, panics."""
@@ -154,8 +160,9 @@ class Host:
         return not is_running(self.plugin_pid)
 
     def wait_for_end(self) -> None:
-        """Wait for the plugin's end, no longer than it may take."""
-        wait_until(self.plugin_ended, END_SECONDS, "the plugin ended with its host")
+        """Wait for the plugin's end, no longer than it may take: n times as long where n processes share a core."""
+        crowd = max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
+        wait_until(self.plugin_ended, END_SECONDS * crowd, "the plugin ended with its host")
 
     def end(self) -> None:
         """Kill the host, if it runs."""
@@ -240,6 +247,8 @@ def hosts(host_binary: Path, environment: dict[str, str], tmp_path: Path) -> Ite
 
     yield make
     for host in running:
+        # Shown by pytest where the test failed.
+        sys.stderr.write("\n".join(host.last_words()))
         host.end()
     for host in running:
         if host.plugin_pid:
