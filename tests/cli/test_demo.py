@@ -1,21 +1,27 @@
 """The demo: what it measures, what it plays, and that it fails when something is wrong."""
 
+import io
 import re
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
 import zipfile
+from copy import deepcopy
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 from click.testing import CliRunner
+from rich.console import Console
 
 from rollouts_gwapi_plugin.cli.demo import demo, examples
 from rollouts_gwapi_plugin.cli.demo.examples import example_names, examples_folder, load_example
 from rollouts_gwapi_plugin.cli.demo.measure import MIN_REQUESTS, Stage, curve, share
-from rollouts_gwapi_plugin.embedded.load import Answer
+from rollouts_gwapi_plugin.cli.demo.play import Options, Play, State
+from rollouts_gwapi_plugin.cli.demo.view import LiveView, PlainView, make_view
+from rollouts_gwapi_plugin.embedded.load import Answer, Load
 from rollouts_gwapi_plugin.errors import ConfigError
 
 REPOSITORY = Path(__file__).parents[2]
@@ -150,6 +156,65 @@ def test_a_plugin_that_sets_half_the_weight_is_found_out(tmp_path: Path) -> None
     assert found.return_value == 1
     assert re.search(r"wrong: weight 100: [45]\d\.\d% of", found.output)
     assert "requests lost: 0" in found.output
+
+
+def test_live_view(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a terminal the step, asked and measured share, lost requests and API calls are shown."""
+    play = Play(load_example("canary"), Options((), 1.0))
+    now = [0.0]
+    play.version, play.load = "new", Load("http://127.0.0.1:1", [], clock=lambda: now[0])
+    now[0] = 9.0
+    for answer in answers(3, 1, lost=2, since=8.5):
+        play.load.record(answer)
+    play.state = State(step=2, asked=0.5, status="progressing", reads=7, writes=3, messages=["weight 20 -> 50"])
+    console = Console(width=100, record=True, file=io.StringIO())
+    console.print(LiveView(play)._render())
+    shown = console.export_text()
+
+    for text in ("(progressing)", "20% pause 50%", "50.0%", "16.7%", "7 reads, 3 writes", "weight 20 -> 50"):
+        assert text in shown
+    assert re.search(r"lost +2", shown)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    assert isinstance(make_view(play, plain=False), LiveView)
+    assert isinstance(make_view(play, plain=True), PlainView)
+
+
+FLAKY = """#!{python}
+import sys
+from rollouts_gwapi_plugin.errors import RouteError
+from rollouts_gwapi_plugin.serve import run
+from rollouts_gwapi_plugin.service.router import TrafficRouter
+
+right, failures = TrafficRouter.set_weight, [0]
+
+def set_weight(self, call):
+    if call.desired_weight == 30 and failures[0] < {failures}:
+        failures[0] += 1
+        raise RouteError("out of order")
+    right(self, call)
+
+TrafficRouter.set_weight = set_weight
+sys.exit(run(sys.argv[1:]))
+"""
+
+
+@pytest.mark.parametrize(("failures", "ends"), [(2, True), (1000, False)])
+def test_calls_that_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failures: int, *, ends: bool) -> None:
+    """A failed call is tried again, a rollout that can't go on ends the demo, an endless pause is ended."""
+    plugin = tmp_path / "plugin"
+    plugin.write_text(FLAKY.format(python=sys.executable, failures=failures))
+    plugin.chmod(0o755)
+    example = load_example("canary")
+    rollout = deepcopy(example.rollout)
+    rollout["spec"]["strategy"]["canary"]["steps"] = [{"setWeight": 30}, {"pause": {}}]
+    monkeypatch.setattr("rollouts_gwapi_plugin.cli.demo.play.MAX_FAILURES", 3)
+    lines: list[str] = []
+    result = Play(replace(example, rollout=rollout), Options((str(plugin),), 60.0)).run(lines.append)
+
+    assert "failed, tried again: SetWeight: out of order" in lines
+    assert ("promoted by hand" in lines) == ends
+    assert result.problems == (() if ends else ("the rollout did not end, it stands at step 0",))
+    assert result.lost == []
 
 
 def test_lost_requests_fail_the_demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,15 +34,15 @@ class Sandbox:
     """The cluster; everything in it ends with its context."""
 
     def __init__(self, manifests: Iterable[JsonObject], namespace: str) -> None:
-        self.namespace = namespace
-        self.api = ApiServer(rbac=True)
-        self.backends: dict[str, EchoBackend] = {}
         self._manifests = list(manifests)
-        self._endpoints = Endpoints()
-        self._stack = ExitStack()
         gateways = [found for found in self._manifests if found["kind"] == "Gateway"]
         if len(gateways) != 1:
             raise ConfigError(f"the manifests need one Gateway, {len(gateways)} were found")
+        self.namespace = namespace
+        self.api = ApiServer(rbac=True)
+        self.backends: dict[str, EchoBackend] = {}
+        self._endpoints = Endpoints()
+        self._stack = ExitStack()
         connection = ApiConnection(self.api.url, token=self.api.access.admin_token)
         self._stack.callback(connection.close)
         self.gateway = ReferenceGateway(connection, gateways[0], self._endpoints)
