@@ -87,7 +87,7 @@ def _stand_in(
     group: str, plural: str, kind: str, versions: str, schema: JsonObject, *, namespaced: bool = True
 ) -> Kind:
     names = versions.split()
-    rows = tuple(Version(name, storage=name == names[0], schema=schema, status=True) for name in names)
+    rows = tuple(Version(name, storage=name == names[0], schema=schema, status=True, validated=False) for name in names)
     return Kind(group=group, plural=plural, kind=kind, versions=rows, namespaced=namespaced, singular=kind.lower())
 
 

@@ -22,11 +22,13 @@ class Version:
     schema: JsonObject | None = None
     status: bool = False
     deprecation: str = ""
+    # A stand-in's schema says defaults and list keys only; whatever else stands in an object passes.
+    validated: bool = True
 
     @cached_property
     def checker(self) -> Checker | None:
         """What validates objects of this version."""
-        return Checker(self.schema) if self.schema else None
+        return Checker(self.schema) if self.schema and self.validated else None
 
 
 @dataclass(frozen=True)
