@@ -44,7 +44,7 @@ def cluster(pytestconfig: pytest.Config) -> Iterator[Cluster]:
     if settings.plugin == "binary" and not settings.binary.exists():
         pytest.fail(f"no plugin at {settings.binary}: run `make binary`, or choose --e2e-plugin venv")
     found = open_cluster(settings, _tell(pytestconfig), build=True)
-    with found.held(alone=True):
+    with found.held():
         found.up(_tell(pytestconfig))
         yield found
         if not pytestconfig.getoption("e2e_keep"):

@@ -52,7 +52,7 @@ def up(settings: Settings) -> None:
     """Build, sweep what is left of an earlier run, start everything, wait until it is ready."""
     cluster = _open(settings, build=True)
     try:
-        with cluster.held(alone=True):
+        with cluster.held():
             cluster.up(click.echo)
     except (InUse, TimeoutError, RuntimeError, FileNotFoundError) as error:
         raise click.ClickException(str(error)) from error
@@ -64,7 +64,7 @@ def down(settings: Settings) -> None:
     """Stop everything and remove its namespaces and files."""
     cluster = _open(settings)
     try:
-        with cluster.held(alone=True):
+        with cluster.held():
             cluster.down(click.echo)
     except InUse as error:
         raise click.ClickException(str(error)) from error
@@ -110,7 +110,7 @@ def execute(settings: Settings, command: tuple[str, ...]) -> None:
     cluster = _open(settings)
     if not network.exists(settings):
         raise click.ClickException(f"cluster {settings.name!r} is down")
-    with cluster.held(alone=False), network.inside(settings.node_namespace):
+    with network.inside(settings.node_namespace):
         environment = cluster.environment()
         os.environ["PATH"] = environment["PATH"]
         sys.exit(subprocess.run(command, env=environment, check=False).returncode)

@@ -1,7 +1,7 @@
 """The order of it all: what `up`, `down` and the restarts do.
 
-One lock file a cluster: `up` and `down` hold it alone, whoever uses the cluster shares it, so that nobody's cluster is
-taken from under him. `up` first sweeps what an earlier run, killed or not, left behind.
+One lock file a cluster: `up`, `down` and a run of tests hold it alone, so that nobody loses it in use;
+`exec` needs no lock. `up` first sweeps what an earlier run, killed or not, left behind.
 """
 
 import fcntl
@@ -29,6 +29,10 @@ _ARGO_MANIFESTS = (
 )
 
 
+# It waits for watches that nobody ends; on a node it would be killed after a while, too.
+API_STOP_SECONDS = 3.0
+
+
 class InUse(Exception):  # noqa: N818 - a state, not an error of the program
     """Somebody else uses the cluster."""
 
@@ -41,13 +45,13 @@ class Cluster:
     tools: Tools
 
     @contextmanager
-    def held(self, *, alone: bool) -> Iterator[None]:
-        """Hold the cluster for the time of the block, alone or shared."""
+    def held(self) -> Iterator[None]:
+        """Hold the cluster alone for the time of the block."""
         path = self.settings.root / "clusters" / f"{self.settings.name}.lock"
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("a") as lock:
             try:
-                fcntl.flock(lock, (fcntl.LOCK_EX if alone else fcntl.LOCK_SH) | fcntl.LOCK_NB)
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:
                 raise InUse(f"cluster {self.settings.name!r} is in use; choose another name") from error
             yield
@@ -80,7 +84,7 @@ class Cluster:
 
     def down(self, tell: Callable[[str], None]) -> None:
         """Stop everything in order, then sweep."""
-        for name in ("controller", "gateway", "echo", "kwok", "scheduler", "kcm", "apiserver", "etcd"):
+        for name in ("controller", "files", "gateway", "echo", "kwok", "scheduler", "kcm", "apiserver", "etcd"):
             process.stop(self.settings, name)
         self.sweep(tell)
 
@@ -96,7 +100,7 @@ class Cluster:
 
     def restart_apiserver(self) -> None:
         """Stop the API server in an orderly way and start it again; called inside the node's network namespace."""
-        process.stop(self.settings, "apiserver")
+        process.stop(self.settings, "apiserver", seconds=API_STOP_SECONDS)
         controlplane.start_apiserver(self.settings, self.tools)
 
     def kubectl(self, *arguments: str, text: str | None = None) -> str:

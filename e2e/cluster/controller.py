@@ -11,7 +11,6 @@ this repository, read-only, and the plugin is a shell script that runs the virtu
 import json
 import os
 import signal
-import stat
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -29,15 +28,19 @@ from e2e.cluster.settings import (
     CONTROLLER_METRICS_PORT,
     CONTROLLER_NAMESPACE,
     CONTROLLER_UID,
+    FILES_PORT,
+    NODE_ADDRESS,
     PLUGIN_NAME,
     REPOSITORY,
     Settings,
+    machine,
 )
 from e2e.cluster.tools import Tools
 from e2e.waiting import NotYet, until
 
 READY_SECONDS = 120.0
-PLUGIN_PATH = "/plugins/rollouts-gwapi-plugin"
+# Where the examples have it, too.
+PLUGIN_PATH = f"/plugins/rollouts-gwapi-plugin-linux-{machine()}"
 HOME = "/home/argo-rollouts"
 _SERVICE_ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
 _HEALTH = f"http://127.0.0.1:{CONTROLLER_HEALTH_PORT}/healthz"
@@ -91,7 +94,9 @@ def prepare(settings: Settings, tools: Tools) -> None:
 
 
 def start(settings: Settings) -> None:
-    """Start the container's supervisor."""
+    """Start the container's supervisor, and a server from which the plugin can be downloaded."""
+    serve = ["http.server", f"--bind={NODE_ADDRESS}", f"--directory={plugin_file(settings).parent}", str(FILES_PORT)]
+    process.start(settings, "files", [sys.executable, "-m", *serve])
     command: Command = [sys.executable, "-m", container.__name__, "supervise", settings.controller / "spec.json"]
     process.start(settings, "controller", command, folder=REPOSITORY)
 
@@ -109,6 +114,14 @@ def wait(settings: Settings) -> None:
             ) from reason
 
     until(healthy, "the controller is healthy", seconds=READY_SECONDS)
+
+
+def healthy() -> bool:
+    """Whether it says now that it is healthy."""
+    try:
+        return answers(_HEALTH)
+    except NotYet:
+        return False
 
 
 def ends_of(settings: Settings) -> list[Exit]:
@@ -184,19 +197,21 @@ def _write_service_account(settings: Settings, tools: Tools) -> None:
 
 
 def _plugin_binds(settings: Settings) -> list[Bind]:
-    plugins = settings.controller / "plugins"
+    file = plugin_file(settings)
     if settings.plugin == "binary":
-        if not settings.binary.exists():
-            raise FileNotFoundError(f"no plugin at {settings.binary}: run `make binary`, or choose --plugin venv")
-        return [Bind(str(settings.binary), PLUGIN_PATH)]
-    script = plugins / "rollouts-gwapi-plugin"
+        if not file.exists():
+            raise FileNotFoundError(f"no plugin at {file}: run `make binary`, or choose --plugin venv")
+        return [Bind(str(file), PLUGIN_PATH)]
     program = Path(sys.executable).parent / "rollouts-gwapi-plugin"
-    script.write_text(f'#!/usr/bin/sh\nexec "{program}" "$@"\n')
-    script.chmod(script.stat().st_mode | stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH)
+    file.write_text(f'#!/usr/bin/sh\nexec "{program}" "$@"\n')
+    file.chmod(0o755)
     folders = [folder for folder in MACHINE_FOLDERS if Path(folder).exists() and folder not in {"/etc", "/bin"}]
-    return [Bind(path, path) for path in (*folders, sys.base_prefix, str(REPOSITORY))] + [
-        Bind(str(script), PLUGIN_PATH)
-    ]
+    return [*(Bind(path, path) for path in (*folders, sys.base_prefix, str(REPOSITORY))), Bind(str(file), PLUGIN_PATH)]
+
+
+def plugin_file(settings: Settings) -> Path:
+    """Return the machine's file that the controller is given as the plugin."""
+    return settings.binary if settings.plugin == "binary" else settings.controller / "plugins" / "plugin.sh"
 
 
 def kill_plugin(settings: Settings) -> None:

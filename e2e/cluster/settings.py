@@ -28,6 +28,8 @@ ETCD_URL = "http://127.0.0.1:2379"
 # 8080 is taken by Envoy Gateway's metrics.
 CONTROLLER_HEALTH_PORT = 28080
 CONTROLLER_METRICS_PORT = 28090
+# Where the plugin can be downloaded from, at the node's address.
+FILES_PORT = 28100
 CONTROLLER_NAMESPACE = "argo-rollouts"
 GATEWAY_NAMESPACE = "envoy-gateway-system"
 GATEWAY_CLASS = "eg"

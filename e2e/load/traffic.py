@@ -1,7 +1,8 @@
 """The records of one run, read while it goes on: shares and losses in a window of time, and whether they are right.
 
 With one Envoy worker shares are exact within a few requests; elsewhere they are dealt by chance. So a share is right
-if it is within what chance allows at `SIGMAS`, but 0 and 100 % have no tolerance at all.
+if it is within what chance allows at `SIGMAS` (`exact`: within a few requests), but 0 and 100 % have no tolerance at
+all.
 """
 
 import math
@@ -18,6 +19,9 @@ from e2e.load.record import Record, parse
 
 # One window in 2,000 would be judged wrongly if shares were dealt by chance.
 SIGMAS = 3.5
+# Envoy deals in turn, but begins anew when endpoints change: a few requests, and one in a hundred.
+EXACT_REQUESTS = 3
+EXACT_SHARE = 0.01
 STOP_SECONDS = 30.0
 
 
@@ -52,7 +56,7 @@ def versions(records: list[Record]) -> Counter[str]:
     return Counter(record.version for record in records if not record.error)
 
 
-def wrong_share(found: Counter[str], expected: Mapping[str, float]) -> str:
+def wrong_share(found: Counter[str], expected: Mapping[str, float], *, exact: bool = False) -> str:
     """Say what is wrong with the counts; empty if they fit the expected shares in percent."""
     total = found.total()
     if not total:
@@ -60,6 +64,8 @@ def wrong_share(found: Counter[str], expected: Mapping[str, float]) -> str:
     for version in sorted({*found, *expected}):
         share = expected.get(version, 0.0) / 100
         allowed = SIGMAS * math.sqrt(total * share * (1 - share))
+        if exact:
+            allowed = min(allowed, EXACT_REQUESTS + EXACT_SHARE * total)
         if abs(found[version] - total * share) > allowed:
             counted = ", ".join(f"{name} {count}" for name, count in sorted(found.items()))
             return (

@@ -33,8 +33,24 @@ def apply(scene: Scene, documents: list[dict[str, Any]]) -> None:
 
 
 def load_manifest(case: Case, name: str) -> list[dict[str, Any]]:
-    """Read a manifest's documents."""
-    return [document for document in yaml.safe_load_all(case.manifest(name).read_text()) if document]
+    """Read a manifest's documents, with the case's patches in them."""
+    documents = [document for document in yaml.safe_load_all(case.manifest(name).read_text()) if document]
+    for document in documents:
+        for item in case.patches:
+            if (item.kind, item.name) == (document["kind"], document["metadata"]["name"]):
+                merge(document, item.patch)
+    return documents
+
+
+def merge(target: dict[str, Any], patch: dict[str, Any]) -> None:
+    """Apply a merge patch (RFC 7386)."""
+    for key, value in patch.items():
+        if value is None:
+            target.pop(key, None)
+        elif isinstance(value, dict) and isinstance(target.get(key), dict):
+            merge(target[key], value)
+        else:
+            target[key] = value
 
 
 def act(scene: Scene, action: Action) -> None:
@@ -63,9 +79,12 @@ def _delete(scene: Scene, action: Action) -> None:
 
 def _version(scene: Scene, action: Action) -> None:
     for rollout, version in (action.version or {}).items():
-        variables = [{"name": "VERSION", "value": version}]
-        path = "/spec/template/spec/containers/0/env"
-        scene.api.patch("Rollout", scene.namespace, rollout, [{"op": "replace", "path": path, "value": variables}])
+        place = "/spec/template/spec/containers/0/env/0"
+        operations = [
+            {"op": "test", "path": f"{place}/name", "value": "VERSION"},
+            {"op": "replace", "path": f"{place}/value", "value": version},
+        ]
+        scene.api.patch("Rollout", scene.namespace, rollout, operations)
 
 
 def _rollouts(scene: Scene, action: Action) -> None:

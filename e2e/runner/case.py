@@ -54,6 +54,12 @@ class Patch(ObjectName):
     patch: dict[str, Any] | list[dict[str, Any]]
 
 
+class MergePatch(ObjectName):
+    """A merge patch."""
+
+    patch: dict[str, Any]
+
+
 class Configure(Part):
     """argo-rollouts-config, and a restart of the controller so that it reads it."""
 
@@ -125,6 +131,8 @@ class Stage(Part):
     expect: Expect = Field(default_factory=Expect)
     # Waits are on conditions; this is for machines that are really stuck.
     within: float = 180.0
+    # From fulfilled expectations to right shares: 2-30 ms measured; the rest is for the requests that show it.
+    settle: float = 60.0
     requests: int = 100  # so many of each cohort judge the shares
 
 
@@ -151,10 +159,12 @@ class Case(Part):
     short: bool = False
     needs: list[Need] = Field(default_factory=list)
     resources: list[str] = Field(default_factory=list)
+    patches: list[MergePatch] = Field(default_factory=list)  # to the resources, before they are applied
     setup: Stage
     load: list[CohortPart] = Field(default_factory=list)
     stages: list[Stage] = Field(default_factory=list)
     losses: Losses | None = None
+    cleanup: list[Action] = Field(default_factory=list)  # done at the end in any case
     watch: Watched = Field(default_factory=Watched)
 
     def manifest(self, name: str) -> Path:

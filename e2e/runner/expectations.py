@@ -8,6 +8,8 @@ from e2e.runner.actions import Scene, load_manifest
 from e2e.runner.case import ControllerState, EventSeen, Expect, RolloutState
 from e2e.runner.match import differences
 
+_HASH_LABEL = "rollouts-pod-template-hash"
+
 
 @dataclass(frozen=True)
 class Before:
@@ -48,8 +50,8 @@ def _rollout(scene: Scene, name: str, expected: RolloutState) -> list[str]:
     if found is None:
         return [f"Rollout {name} is not there"]
     status: dict[str, Any] = found.get("status", {})
-    if str(status.get("observedGeneration", "")) != str(found["metadata"]["generation"]):
-        return [f"Rollout {name}: its last change was not seen by the controller yet"]
+    if not _is_current(scene, found):
+        return [f"Rollout {name}: its last change has not reached its status yet"]
     seen = {
         "phase": status.get("phase"),
         "step": status.get("currentStepIndex", 0),
@@ -63,6 +65,17 @@ def _rollout(scene: Scene, name: str, expected: RolloutState) -> list[str]:
     if expected.message and not re.search(scene.filled(expected.message), str(status.get("message", ""))):
         missing.append(f"Rollout {name}: message {status.get('message')!r} instead of {expected.message!r}")
     return missing
+
+
+def _is_current(scene: Scene, rollout: dict[str, Any]) -> bool:
+    """Whether the status speaks of the spec's template: the controller writes the generation first, the rest later."""
+    status = rollout.get("status", {})
+    if str(status.get("observedGeneration", "")) != str(rollout["metadata"]["generation"]):
+        return False
+    current = status.get("currentPodHash", "")
+    sets = scene.api.all_of("ReplicaSet", scene.namespace)
+    templates = [item["spec"]["template"] for item in sets if item["metadata"]["labels"].get(_HASH_LABEL) == current]
+    return bool(templates) and not differences(rollout["spec"]["template"], templates[0])
 
 
 def _weights(scene: Scene, route: str, expected: dict[str, int]) -> list[str]:
@@ -108,6 +121,8 @@ def _controller(scene: Scene, expected: ControllerState, before: Before) -> list
     new_exits = scene.target.controller_exits()[before.exits :]
     if not expected.running and not any(new_exits):
         missing.append(f"the controller did not end with an error; it ended with {new_exits}")
+    if expected.running and not scene.target.controller_healthy():
+        missing.append("the controller is not healthy")
     new_log = scene.target.controller_log()[before.log :]
     if expected.log and not re.search(scene.filled(expected.log), new_log):
         missing.append(f"the controller did not log {expected.log!r}; last lines: {new_log[-800:]}")

@@ -1,7 +1,7 @@
 """Is the expected part of an object in the object? Every difference is said with its path.
 
-A mapping matches if each of its keys does; a list if it has the same length and each item matches in order; a string
-`~ expression` is a regular expression that must be found; anything else must be equal.
+A mapping matches if each of its keys does (`null`: is absent); a list if it has the same length and each item matches
+in order; a string `~ expression` is a regular expression that must be found; anything else must be equal.
 """
 
 import re
@@ -28,12 +28,12 @@ def _mapping(expected: dict[str, Any], found: Any, path: str) -> list[str]:
     result: list[str] = []
     for key, value in expected.items():
         place = f"{path}.{key}" if path else key
-        if value is None and key not in found:
-            continue
-        if key not in found:
+        if value is None:
+            result += [f"{place}: {found[key]!r} instead of nothing"] if found.get(key) is not None else []
+        elif key not in found and not isinstance(value, dict):
             result.append(f"{place}: absent instead of {value!r}")
         else:
-            result += differences(value, found[key], place)
+            result += differences(value, found.get(key, {}), place)
     return result
 
 

@@ -21,12 +21,12 @@ def write_graph(telling: Telling, folder: Path) -> None:
     if telling.traffic is None:
         return
     case = telling.case
-    asked = [(at, _asked(state, case.watch.canary)) for at, state in telling.route_states]
-    stages = [(told.began, told.stage.name) for told in telling.stages]
-    draw(Picture(f"{case.name}: {case.description}", telling.traffic.records, asked, stages), folder / "traffic.svg")
+    line = [(at, asked(state, case.watch.canary)) for at, state in telling.route_states]
+    stages = [(told.began, told.stage.name) for told in telling.stages if told.began >= telling.traffic_began]
+    draw(Picture(f"{case.name}: {case.description}", telling.traffic.records, line, stages), folder / "traffic.svg")
 
 
-def _asked(route: JsonObject, canary: str) -> float:
+def asked(route: JsonObject, canary: str) -> float:
     """Return the canary's percent in the first rule that has it beside another."""
     for rule in route.get("spec", {}).get("rules", []):
         weights: dict[str, int] = {item["name"]: int(item.get("weight", 1)) for item in rule.get("backendRefs", [])}

@@ -4,6 +4,7 @@ A target knows where the gateway listens, what image its pods have, and what it 
 do is not in `can`; a case that needs it is left out there, visibly.
 """
 
+import hashlib
 import json
 import os
 import subprocess
@@ -16,7 +17,7 @@ from typing import Any, Protocol
 
 from e2e.cluster import controller, network, pods, process
 from e2e.cluster.cluster import Cluster, log_tail
-from e2e.cluster.settings import CONTROLLER_NAMESPACE, GATEWAY_CLASS
+from e2e.cluster.settings import CONTROLLER_NAMESPACE, FILES_PORT, GATEWAY_CLASS, NODE_ADDRESS
 from e2e.runner.api import Api
 from e2e.runner.case import Configure
 
@@ -34,6 +35,7 @@ class Target(Protocol):
     can: frozenset[str]
     image: str
     gateway_class: str
+    exact: bool  # whether the gateway deals out weights in turn
 
     def reached(self) -> Any:
         """Return a context manager inside which the cluster can be reached."""
@@ -46,6 +48,12 @@ class Target(Protocol):
 
     def address(self) -> str:
         """Return the gateway's address."""
+
+    def values(self) -> dict[str, str]:
+        """Return what cases that can `configure` may fill in."""
+
+    def controller_healthy(self) -> bool:
+        """Whether the controller says that it is healthy."""
 
     def kill(self, what: str) -> None:
         """SIGKILL for the plugin or the controller."""
@@ -125,6 +133,7 @@ class LocalTarget:
     can: frozenset[str] = frozenset({"kill", "restart", "configure"})
     image: str = "echo:e2e"  # nobody pulls it
     gateway_class: str = GATEWAY_CLASS
+    exact: bool = True
 
     @contextmanager
     def reached(self) -> Iterator[None]:
@@ -145,6 +154,19 @@ class LocalTarget:
     def address(self) -> str:
         """As `Target.address`."""
         return "127.0.0.1"
+
+    def values(self) -> dict[str, str]:
+        """As `Target.values`."""
+        file = controller.plugin_file(self.cluster.settings)
+        return {
+            "PLUGIN_FILE": f"file://{controller.PLUGIN_PATH}",
+            "PLUGIN_URL": f"http://{NODE_ADDRESS}:{FILES_PORT}/{file.name}",
+            "PLUGIN_SHA256": hashlib.sha256(file.read_bytes()).hexdigest(),
+        }
+
+    def controller_healthy(self) -> bool:
+        """As `Target.controller_healthy`."""
+        return controller.healthy()
 
     def kill(self, what: str) -> None:
         """As `Target.kill`."""
@@ -205,6 +227,7 @@ class KubeconfigTarget:
     gateway_address: str = ""
     kind_node: str = ""  # the node's container, where there is one
     name: str = "kubeconfig"
+    exact: bool = False
     can: frozenset[str] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -233,6 +256,15 @@ class KubeconfigTarget:
         if not addresses:
             raise CommandFailed("the Gateway has no address yet; give one with --e2e-gateway-address")
         return str(addresses[0]["value"])
+
+    def values(self) -> dict[str, str]:
+        """Nothing: the cluster's owner installed the plugin."""
+        return {}
+
+    def controller_healthy(self) -> bool:
+        """As `Target.controller_healthy`."""
+        found = self.api().read("Deployment", CONTROLLER_NAMESPACE, "argo-rollouts") or {}
+        return bool(found.get("status", {}).get("availableReplicas"))
 
     def kill(self, what: str) -> None:
         """As `Target.kill`: in the node, since the controller's image has no shell."""

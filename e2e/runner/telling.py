@@ -25,6 +25,7 @@ class Telling:
     case: Case
     namespace: str
     began: float
+    exact: bool
     stages: list[Told] = field(default_factory=list)
     traffic: Traffic | None = None
     traffic_began: float = 0.0

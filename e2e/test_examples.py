@@ -1,0 +1,151 @@
+"""What the READMEs of examples/ tell their reader to type is typed here, on the local cluster, under traffic.
+
+The local cluster has no kind, no helm and no kubelet; `REPLACED` says for each command of that sort what happens in its
+place. Every other command is executed as it stands, so that a README which goes wrong fails here.
+"""
+
+import itertools
+import re
+import subprocess
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from e2e.cluster import controller
+from e2e.cluster.settings import MANIFESTS, REPOSITORY
+from e2e.load.cohort import Cohort
+from e2e.load.graph import Picture, draw
+from e2e.load.traffic import Load, Traffic, versions, wrong_share
+from e2e.readme import commands
+from e2e.runner.api import Api, RouteWatch
+from e2e.runner.report import asked
+from e2e.runner.target import LocalTarget, Target, run_command
+from e2e.waiting import NotYet, until
+
+OUT = REPOSITORY / "out" / "e2e"
+WAIT_SECONDS = 300.0
+# A request that was on its way when the weights changed; Envoy follows within 30 ms.
+CHANGE_SECONDS = 1.0
+
+Done = Callable[[LocalTarget], None]
+
+
+def _nothing(_target: LocalTarget) -> None:
+    """Do nothing: the local cluster has it already."""
+
+
+def _restart(target: LocalTarget) -> None:
+    target.restart("controller")
+
+
+REPLACED: dict[str, Done] = {
+    r"^kind create cluster": _nothing,
+    r"^helm install eg ": _nothing,
+    r"^kubectl create namespace argo-rollouts$": _nothing,
+    r"^kubectl apply -n argo-rollouts -f https://": _nothing,
+    r"^kubectl patch deployment argo-rollouts ": _nothing,  # the plugin's file is in the container
+    r"^kubectl rollout restart deployment argo-rollouts ": _restart,
+    r"^kubectl rollout status deployment argo-rollouts ": _nothing,  # the restart waits
+    r"^kubectl port-forward ": _nothing,  # the gateway's port is open as it is
+    r"^for i in .*curl": _nothing,  # the test's own traffic
+}
+
+
+@pytest.mark.e2e
+@pytest.mark.timeout(900)
+def test_canary(target: Target, tmp_path: Path) -> None:
+    """The walkthrough of examples/canary does what it says, and no request fails."""
+    if not isinstance(target, LocalTarget):
+        pytest.skip("the README's own cluster is kind; this test plays it on the local cluster")
+    walk = commands(REPOSITORY / "examples" / "canary" / "README.md", "## On kind")
+    change = next(index for index, command in enumerate(walk) if " set image " in command)
+    api = target.api()
+    with ExitStack() as stack:
+        stack.callback(_clean_up, target)
+        target.cluster.kubectl("delete", "clusterrole,clusterrolebinding", "rollouts-gwapi-plugin")
+        for command in walk[:change]:
+            _type(target, command)
+        watch = stack.enter_context(RouteWatch(api, "HTTPRoute", "shop", "web"))
+        cohort = Cohort(name="everyone", port=80, host="shop.example", rate=40)
+        until(lambda: _answered(cohort), "the first answer", seconds=WAIT_SECONDS)
+        load = Load([cohort], tmp_path)
+        with load as traffic:
+            began = time.monotonic()
+            shown = stack.enter_context(_watch_command(target, walk, tmp_path))
+            _type(target, walk[change])
+            until(lambda: _finished(api), "the new version is promoted", seconds=WAIT_SECONDS)
+            settled = time.monotonic()
+            until(lambda: _seen(traffic, settled), "answers after the promotion", seconds=WAIT_SECONDS)
+            shown.terminate()
+
+    states = [(at, asked(state, "web-canary")) for at, state in watch.states]
+    (OUT / "examples-canary").mkdir(parents=True, exist_ok=True)
+    draw(
+        Picture("examples/canary", traffic.records, states, [(began, "set image")]),
+        OUT / "examples-canary" / "traffic.svg",
+    )
+    assert traffic.losses() == []
+    assert (tmp_path / "watch").read_text().split("\n")[0] == "web-stable=100 web-canary=0 "
+    lines = list(dict.fromkeys(line.strip() for line in (tmp_path / "watch").read_text().splitlines()))
+    assert lines == [f"web-stable={100 - weight} web-canary={weight}" for weight in (0, 20, 50, 100)]
+    for (at, percent), (end, _) in itertools.pairwise(states):
+        window = traffic.window("everyone", at + CHANGE_SECONDS, end)
+        if percent in {20.0, 50.0} and len(window) > 100:
+            share = {"yellow": percent, "blue": 100 - percent}
+            assert wrong_share(versions(window), share, exact=True) == ""
+    assert set(versions(traffic.window("everyone", settled))) == {"yellow"}
+
+
+def _type(target: LocalTarget, command: str) -> None:
+    """Do what a reader would: type the command, or what stands for it here."""
+    for pattern, instead in REPLACED.items():
+        if re.match(pattern, command):
+            instead(target)
+            return
+    run_command(["bash", "-euo", "pipefail", "-c", f"cd '{REPOSITORY}' && {command}"], target.cluster.environment())
+
+
+def _watch_command(target: LocalTarget, walk: list[str], folder: Path) -> subprocess.Popen[bytes]:
+    command = next(command for command in walk if command.startswith("kubectl get httproute web"))
+    with (folder / "watch").open("wb") as output:
+        script = f"exec {command}"
+        return subprocess.Popen(["bash", "-c", script], env=target.cluster.environment(), stdout=output)
+
+
+def _answered(cohort: Cohort) -> bool:
+    from e2e.load.generator import ask
+
+    record = ask(cohort)
+    if record.error:
+        raise NotYet(record.error)
+    return True
+
+
+def _finished(api: Api) -> bool:
+    status = (api.read("Rollout", "shop", "web") or {}).get("status", {})
+    if status.get("phase") != "Healthy" or status.get("stableRS") != status.get("currentPodHash"):
+        raise NotYet(f"{status.get('phase')}: {status.get('message')}")
+    spec = (api.read("Rollout", "shop", "web") or {})["spec"]
+    sets = {
+        item["metadata"]["labels"].get("rollouts-pod-template-hash"): item for item in api.all_of("ReplicaSet", "shop")
+    }
+    current = sets[status["currentPodHash"]]["spec"]["template"]["spec"]["containers"][0]["image"]
+    return bool(current == spec["template"]["spec"]["containers"][0]["image"])
+
+
+def _seen(traffic: Traffic, since: float) -> bool:
+    traffic.refresh()
+    return len(traffic.window("everyone", since + CHANGE_SECONDS)) > 50
+
+
+def _clean_up(target: LocalTarget) -> None:
+    """Bring back the cluster's own rights and configuration, and remove the example."""
+    target.cluster.kubectl("delete", "namespace", "shop", "--ignore-not-found", "--wait=true")
+    target.cluster.kubectl("delete", "gatewayclass", "envoy", "--ignore-not-found")
+    rights = f"--filename={MANIFESTS / 'plugin-rbac.yaml'}"
+    target.cluster.kubectl("apply", "--server-side", "--force-conflicts", rights)
+    target.configure(None)
+    controller.wait(target.cluster.settings)
