@@ -53,6 +53,12 @@ test: lint ## Everything: lint, unit and property tests, Go interop, and a demo 
 fuzz: venv ## Mutate golden bytes against the wire codecs (FUZZ_SECONDS=60, FUZZ_SEED=N repeats a run)
 	$(BIN)/python tests/fuzz/run.py
 
+soak: venv ## Let the stateful property live long (STATEFUL_EXAMPLES=5000)
+	STATEFUL_EXAMPLES=$(or $(STATEFUL_EXAMPLES),5000) $(BIN)/pytest tests/stateful --timeout 36000
+
+docs: venv ## Build the documentation site; a broken link fails
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
 lock: ## Pin the newest versions of all packages in requirements.lock
 	$(BIN)/uv pip compile --quiet pyproject.toml --group dev --generate-hashes --no-emit-index-url --no-header \
 		--no-annotate --python-version 3.11 --universal --upgrade -o requirements.lock
