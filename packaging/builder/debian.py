@@ -69,9 +69,11 @@ def fetch(architecture: Architecture, *, strict: bool) -> dict[str, tuple[Debian
     if missing:
         try:
             found.update(_download(architecture, [(package.name, package.version) for package in missing]))
-        except BuildError:
+        except BuildError as error:
             if strict:
-                raise
+                raise BuildError(
+                    f"{error}. If a package was updated, pin the newest ones: `make binary-lock`"
+                ) from error
             click.echo("warning: a pinned Debian package is gone from the archive; taking the newest ones", err=True)
             found.update(_download(architecture, [(package.name, "") for package in missing]))
     changed = [
