@@ -1,12 +1,10 @@
 """The pages by which clients learn what is served: versions, groups, resources, OpenAPI v3, health."""
 
-import hashlib
 from collections.abc import Iterable
-from typing import Any
 
 from rollouts_gwapi_plugin.embedded.apiserver.answers import Answer, json_answer, plain_answer
-from rollouts_gwapi_plugin.embedded.apiserver.jsonvalue import duplicate, encode
 from rollouts_gwapi_plugin.embedded.apiserver.kinds import Kind, Registry, Version
+from rollouts_gwapi_plugin.embedded.apiserver.openapi import openapi_page, short_hash
 from rollouts_gwapi_plugin.model.base import JsonObject
 
 VERSION: JsonObject = {
@@ -41,7 +39,7 @@ def discovery_page(registry: Registry, path: str) -> Answer | None:  # noqa: PLR
         case ["apis", *rest]:
             return _apis(registry, rest)
         case ["openapi", "v3", *rest]:
-            return _openapi(registry, "/".join(rest))
+            return openapi_page(registry, "/".join(rest), VERSION["gitVersion"])
     return None
 
 
@@ -108,7 +106,7 @@ def _resource(kind: Kind, version: Version) -> list[JsonObject]:
         main["shortNames"] = list(kind.short_names)
     if kind.categories:
         main["categories"] = list(kind.categories)
-    main["storageVersionHash"] = _hash(f"{kind.group}/{kind.storage.name}/{kind.kind}".encode())
+    main["storageVersionHash"] = short_hash(f"{kind.group}/{kind.storage.name}/{kind.kind}".encode())
     entries = [main]
     if version.status:
         entries.append(
@@ -121,41 +119,3 @@ def _resource(kind: Kind, version: Version) -> list[JsonObject]:
             }
         )
     return entries
-
-
-def _openapi(registry: Registry, place: str) -> Answer | None:
-    """OpenAPI v3: the list of documents, or the document of one group and version."""
-    documents = _documents(registry)
-    if not place:
-        paths = {
-            name: {"serverRelativeURL": f"/openapi/v3/{name}?hash={_hash(encode(sorted(k.resource for k, _ in rows)))}"}
-            for name, rows in documents.items()
-        }
-        return json_answer(200, {"paths": paths})
-    rows = documents.get(place)
-    return json_answer(200, _document(rows)) if rows else None
-
-
-def _documents(registry: Registry) -> dict[str, list[tuple[Kind, Version]]]:
-    documents: dict[str, list[tuple[Kind, Version]]] = {}
-    for kind in registry.all():
-        for version in kind.versions:
-            if version.served:
-                place = f"apis/{kind.group}/{version.name}" if kind.group else f"api/{version.name}"
-                documents.setdefault(place, []).append((kind, version))
-    return documents
-
-
-def _document(rows: list[tuple[Kind, Version]]) -> JsonObject:
-    schemas: dict[str, Any] = {}
-    for kind, version in rows:
-        schema = duplicate(version.schema) if version.schema else {"type": "object"}
-        schema["x-kubernetes-group-version-kind"] = [{"group": kind.group, "version": version.name, "kind": kind.kind}]
-        prefix = ".".join(reversed(kind.group.split("."))) if kind.group else "io.k8s.api.core"
-        schemas[f"{prefix}.{version.name}.{kind.kind}"] = schema
-    info = {"title": "Kubernetes", "version": VERSION["gitVersion"]}
-    return {"openapi": "3.0.0", "info": info, "paths": {}, "components": {"schemas": schemas}}
-
-
-def _hash(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()[:16].upper()
