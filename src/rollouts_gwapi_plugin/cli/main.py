@@ -12,6 +12,7 @@ COMMANDS = {
     "demo": "demo:demo",
     "devserver": "devserver:devserver",
     "install": "install:install",
+    "lint": "lint:lint",
     "version": "version:version",
 }
 

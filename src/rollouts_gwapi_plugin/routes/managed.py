@@ -14,7 +14,7 @@ from typing import Final
 from rollouts_gwapi_plugin.model.rollout import SetHeaderRoute, StringMatch
 from rollouts_gwapi_plugin.model.routes import BackendRef, Route, Rule
 from rollouts_gwapi_plugin.routes.canonical import BackendIdentity, fingerprint
-from rollouts_gwapi_plugin.routes.desired import Desired
+from rollouts_gwapi_plugin.routes.desired import Desired, ManagedStep
 from rollouts_gwapi_plugin.routes.record import ManagedRecords, RecordView, RuleMark
 
 # SectionName of the Gateway API: a DNS subdomain. Room is kept for a suffix.
@@ -165,18 +165,18 @@ def _legacy(claim: Claim) -> Iterable[tuple[int, str]]:
         if (
             rule.name is None
             and only_canary(rule, claim.desired, claim.namespace)
-            and _has_headers_of(claim, rule, name)
+            and has_headers_of(rule, claim.desired.all_steps, name)
         ):
             yield index, name
 
 
-def _has_headers_of(claim: Claim, rule: Rule, name: str) -> bool:
+def has_headers_of(rule: Rule, steps: Iterable[ManagedStep], name: str) -> bool:
     """Whether every match of the rule has every header of some step of that name, in the Go plugin's spelling."""
     there = [
         {(str(entry.get("name", "")).lower(), str(entry.get("value", ""))) for entry in match.get("headers") or []}
         for match in rule.matches or [{}]
     ]
-    for step in claim.desired.all_steps:
+    for step in steps:
         if isinstance(step, SetHeaderRoute) and step.name == name and step.match:
             wanted = {(entry.header_name.lower(), _peer_value(entry.header_value)) for entry in step.match}
             if all(wanted <= headers for headers in there):

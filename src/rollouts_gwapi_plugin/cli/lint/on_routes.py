@@ -1,0 +1,93 @@
+"""Checks of a Rollout on its routes: whether they are among the files, and all steps played on each."""
+
+from collections.abc import Iterator, Sequence
+
+from rollouts_gwapi_plugin.cli.findings import Finding, Severity, failed, noted, passed, warned
+from rollouts_gwapi_plugin.cli.manifests import Manifest
+from rollouts_gwapi_plugin.cli.rehearsal import Act, Rehearsal
+from rollouts_gwapi_plugin.embedded.apiserver.selectors import label_selector
+from rollouts_gwapi_plugin.errors import RouteError
+from rollouts_gwapi_plugin.model.config import PluginConfig
+from rollouts_gwapi_plugin.model.rollout import Rollout
+from rollouts_gwapi_plugin.model.routes import Route, parse_route
+from rollouts_gwapi_plugin.routes.kinds import GATEWAY_GROUP, KINDS, RouteKind
+from rollouts_gwapi_plugin.routes.reconcile import Scope
+
+
+def lint_on_routes(
+    manifest: Manifest, rollout: Rollout, config: PluginConfig, manifests: Sequence[Manifest]
+) -> Iterator[Finding]:
+    """Check the Rollout on its routes; without any route among the files this says so and nothing else."""
+    subject = f"{manifest} ({manifest.where})"
+    namespace = config.namespace or rollout.metadata.namespace
+    if not any(one.kind in {KINDS[family].kind for family in config.families} for one in manifests):
+        text = "none of its routes is among the files, so nothing was played on them"
+        yield noted(subject, "route", text)
+        return
+    for family in config.families:
+        kind = KINDS[family]
+        routes = [one for one in manifests if _is_of(one, kind, namespace)]
+        chosen: dict[str, tuple[Manifest, bool]] = {}
+        selector = config.selector(family)
+        if selector is not None:
+            matches = label_selector(selector.text)
+            chosen = {_name(one): (one, config.use_header_routes) for one in routes if matches(one.value)}
+            if not chosen:
+                text = f"{family}RouteSelector ({selector.text or 'everything'}) matches no {kind.kind} of the files"
+                yield warned(subject, "route", text)
+        for entry in config.entries(family):
+            found = next((one for one in routes if _name(one) == entry.name), None)
+            if found is None:
+                text = f"{kind.kind} {namespace}/{entry.name} is not among the files"
+                yield warned(subject, "route", text)
+                continue
+            wants = entry.use_header_routes or chosen.get(entry.name, (found, False))[1]
+            chosen[entry.name] = (found, wants)
+        for found, takes_headers in chosen.values():
+            yield from _play(manifest, rollout, config, found, Scope(kind, takes_headers))
+
+
+def play_findings(acts: Sequence[Act], subject: str) -> list[Finding]:
+    """Return what a rehearsal has found, the same text once."""
+    said: dict[str, Finding] = {}
+    for act in acts:
+        for severity, text in [
+            *([(Severity.ERROR, act.error)] if act.error else []),
+            *((Severity.WARNING if note.warning else Severity.INFO, note.text) for note in act.notes),
+        ]:
+            finding = Finding(severity=severity, subject=subject, check="steps", text=f"{act.what}: {text}")
+            said.setdefault(text, finding)
+    return list(said.values())
+
+
+def _play(manifest: Manifest, rollout: Rollout, config: PluginConfig, found: Manifest, scope: Scope) -> list[Finding]:
+    subject = f"{found} ({found.where}), of {manifest}"
+    try:
+        route = parse_route(found.value)
+    except RouteError as error:
+        return [failed(subject, "route", str(error))]
+    findings = [*_version(route, scope.kind, subject)]
+    acts = Rehearsal(route, rollout, manifest.value, config, scope).play()
+    findings += play_findings(acts, subject)
+    if not any(finding.severity is Severity.ERROR for finding in findings):
+        most = max(len(act.route.rules) for act in acts)
+        text = f"all steps can be taken; the route has {len(route.rules)} rules, at most {most} on the way"
+        findings.append(passed(subject, "steps", text))
+    return findings
+
+
+def _version(route: Route, kind: RouteKind, subject: str) -> Iterator[Finding]:
+    version = route.api_version.rpartition("/")[2]
+    if version not in kind.versions:
+        text = f"apiVersion {route.api_version} is none that this plugin knows ({', '.join(kind.versions)})"
+        yield warned(subject, "route", text)
+
+
+def _is_of(manifest: Manifest, kind: RouteKind, namespace: str) -> bool:
+    group = str(manifest.value.get("apiVersion", "")).rpartition("/")[0]
+    own = manifest.value["metadata"].get("namespace", "")
+    return manifest.kind == kind.kind and group == GATEWAY_GROUP and own == namespace
+
+
+def _name(manifest: Manifest) -> str:
+    return str(manifest.value["metadata"].get("name", ""))

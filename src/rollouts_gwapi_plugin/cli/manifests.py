@@ -1,0 +1,115 @@
+"""Kubernetes objects from files: YAML or JSON, several documents a file, lists, folders, `-` for standard input.
+
+Returns each object with the place it was read from, in the files' order. What is no object of the API is a
+`ConfigError` that names file and document.
+"""
+
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from rollouts_gwapi_plugin.errors import ConfigError
+from rollouts_gwapi_plugin.model.base import JsonObject
+
+STANDARD_INPUT = Path("-")
+SUFFIXES = frozenset({".yaml", ".yml", ".json"})
+# What only the API server gives to an object.
+SERVER_FIELDS = frozenset(
+    {"uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "selfLink", "ownerReferences"}
+)
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """An object, and where it was read."""
+
+    value: JsonObject
+    where: str
+
+    @property
+    def kind(self) -> str:
+        """The object's kind."""
+        return str(self.value.get("kind", ""))
+
+    def __str__(self) -> str:
+        metadata = self.value.get("metadata") or {}
+        namespace = metadata.get("namespace", "") if isinstance(metadata, dict) else ""
+        name = metadata.get("name", "(no name)") if isinstance(metadata, dict) else "(no metadata)"
+        return f"{self.kind} {namespace}/{name}" if namespace else f"{self.kind} {name}"
+
+
+def read_manifests(paths: Iterable[Path], *, namespace: str = "") -> list[Manifest]:
+    """Read all objects; those without a namespace get the given one.
+
+    Raises:
+        ConfigError: a file can't be read, or holds what is no object of the API.
+
+    """
+    return [
+        _in_namespace(manifest, namespace) for path in paths for file in _files(path) for manifest in _of_file(file)
+    ]
+
+
+def as_new(value: JsonObject) -> JsonObject:
+    """Return an object as it can be created: without what a cluster's API server had put in."""
+    metadata = {key: field for key, field in (value.get("metadata") or {}).items() if key not in SERVER_FIELDS}
+    return {**{key: field for key, field in value.items() if key != "status"}, "metadata": metadata}
+
+
+def _files(path: Path) -> list[Path]:
+    if path.is_dir():
+        return sorted(file for file in path.iterdir() if file.suffix in SUFFIXES)
+    return [path]
+
+
+def _of_file(path: Path) -> Iterator[Manifest]:
+    try:
+        text = sys.stdin.read() if path == STANDARD_INPUT else path.read_text(encoding="utf-8")
+        documents = list(yaml.load_all(text, Loader=_loader()))
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        place = f", line {mark.line + 1}" if mark else ""
+        raise ConfigError(f"{path}{place}: this is not YAML: {getattr(error, 'problem', None) or error}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path}: this is not UTF-8 text") from error
+    except OSError as error:
+        raise ConfigError(f"{path}: can't be read: {error.strerror or error}") from error
+    for number, document in enumerate(documents, start=1):
+        where = f"{path}, document {number}" if len(documents) > 1 else str(path)
+        if document is not None:
+            yield from _objects(document, where)
+
+
+def _objects(document: Any, where: str) -> Iterator[Manifest]:
+    if not isinstance(document, dict) or not isinstance(document.get("kind"), str):
+        raise ConfigError(f"{where}: this is no Kubernetes object (it has no kind)")
+    if document["kind"].endswith("List") and isinstance(document.get("items"), list):
+        for item in document["items"]:
+            yield from _objects(item, where)
+        return
+    if not isinstance(document.get("metadata"), dict):
+        raise ConfigError(f"{where}: this {document['kind']} has no metadata")
+    yield Manifest(document, where)
+
+
+def _in_namespace(manifest: Manifest, namespace: str) -> Manifest:
+    metadata = manifest.value["metadata"]
+    if metadata.get("namespace") or not namespace:
+        return manifest
+    return Manifest({**manifest.value, "metadata": {**metadata, "namespace": namespace}}, manifest.where)
+
+
+@cache
+def _loader() -> type[yaml.SafeLoader]:
+    """Take the parser in C where it is, without YAML's own times: the API knows texts only."""
+    base: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    resolvers = {
+        first: [entry for entry in entries if entry[0] != "tag:yaml.org,2002:timestamp"]
+        for first, entries in base.yaml_implicit_resolvers.items()
+    }
+    return type("_Loader", (base,), {"yaml_implicit_resolvers": resolvers})

@@ -1,0 +1,153 @@
+"""Play all steps of a Rollout on one route, by the reconcilers alone: what will fail is known before it does.
+
+Takes a route and its record, returns an `Act` a call, in the controller's order: for each step the managed route, then
+the weight; in the end the maximum, the removal of all managed routes, and weight 0. A managed route that fails is told
+once and left out of what follows. Services of experiments are taken to have the pair's ports.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+from rollouts_gwapi_plugin.errors import RouteError
+from rollouts_gwapi_plugin.model.base import JsonObject
+from rollouts_gwapi_plugin.model.config import PluginConfig
+from rollouts_gwapi_plugin.model.rollout import Rollout, RolloutStatus, SetHeaderRoute, Step
+from rollouts_gwapi_plugin.model.routes import Route
+from rollouts_gwapi_plugin.routes import reconcile
+from rollouts_gwapi_plugin.routes.desired import Desired, Destination, ManagedStep, ServicePort, base_desired
+from rollouts_gwapi_plugin.routes.notes import Note
+from rollouts_gwapi_plugin.routes.reconcile import Outcome, Scope
+from rollouts_gwapi_plugin.routes.record import NOTHING_RECORDED, RecordView
+
+
+@dataclass(frozen=True)
+class Act:
+    """One call of the rehearsal and what came of it; `error` is empty where it succeeded."""
+
+    what: str
+    route: Route
+    notes: tuple[Note, ...] = ()
+    error: str = ""
+
+
+@dataclass
+class Rehearsal:
+    """The state that goes from call to call."""
+
+    route: Route
+    rollout: Rollout
+    raw: JsonObject
+    config: PluginConfig
+    scope: Scope
+    view: RecordView = NOTHING_RECORDED
+    acts: list[Act] = field(default_factory=list)
+    failed: set[str] = field(default_factory=set)
+
+    def play(self) -> list[Act]:
+        """Play everything."""
+        steps, weight = self.rollout.canary.steps, 0
+        for index, step in enumerate(steps):
+            managed = step.set_header_route or step.set_mirror_route
+            if managed is not None and managed.name and self._takes(managed):
+                self._managed(f"step {index}: {step_text(step)}", index, managed)
+            weight = weight if step.set_weight is None else step.set_weight
+            destinations = experiment_destinations(self.rollout, self.raw, index, self._ports())
+            self._weight(f"step {index}: {step_text(step)}", index, weight, destinations)
+        last = max(0, len(steps) - 1)
+        self._weight("after the last step", last, self.rollout.max_traffic_weight, ())
+        self._call(
+            "promoted", lambda: reconcile.remove_managed_routes(self.route, self._desired(last), self.view, self.scope)
+        )
+        self._weight("promoted", last, 0, (), heal=False)
+        return self.acts
+
+    def _takes(self, step: ManagedStep) -> bool:
+        can = self.scope.kind.match is not None
+        return can and (self.scope.takes_headers or not isinstance(step, SetHeaderRoute))
+
+    def _desired(self, index: int) -> Desired:
+        canary = self.rollout.status.canary
+        status = RolloutStatus(stable_rs="old", current_pod_hash="new", current_step_index=index, canary=canary)
+        desired = base_desired(self.rollout.model_copy(update={"status": status}), self.config)
+        return replace(desired, steps={name: step for name, step in desired.steps.items() if name not in self.failed})
+
+    def _managed(self, what: str, index: int, step: ManagedStep) -> None:
+        desired = self._desired(index)
+        done = self._call(what, lambda: reconcile.set_managed_route(self.route, step, desired, self.view, self.scope))
+        if not done:
+            self.failed.add(step.name)
+
+    def _weight(
+        self, what: str, index: int, weight: int, destinations: tuple[Destination, ...], *, heal: bool = True
+    ) -> None:
+        wanted = replace(
+            self._desired(index), weight=weight, destinations=destinations, heal=heal and self.config.self_heal
+        )
+        self._call(what, lambda: reconcile.set_weight(self.route, wanted, self.view, self.scope))
+
+    def _call(self, what: str, call: Callable[[], Outcome]) -> bool:
+        """Make a call and note what came of it; return whether it succeeded."""
+        try:
+            outcome = call()
+        except RouteError as error:
+            self.acts.append(Act(what, self.route, error=str(error)))
+            return False
+        self.route = outcome.route
+        self.view = replace(self.view, record=outcome.record, known=True)
+        problem = str(outcome.problem) if outcome.problem else ""
+        self.acts.append(Act(what, outcome.route, outcome.notes, problem))
+        return not problem
+
+    def _ports(self) -> tuple[ServicePort, ...]:
+        ports = {ref.port for rule in self.route.rules for ref in rule.backends if ref.port is not None}
+        return tuple(ServicePort("", port) for port in sorted(ports))
+
+
+def step_text(step: Step) -> str:
+    """Return a step in few words."""
+    if step.set_header_route is not None:
+        return f"setHeaderRoute {step.set_header_route.name}"
+    if step.set_mirror_route is not None:
+        return f"setMirrorRoute {step.set_mirror_route.name}"
+    if step.set_weight is not None:
+        return f"setWeight {step.set_weight}"
+    return "experiment" if step.experiment is not None else "no change"
+
+
+def raw_steps(raw: JsonObject) -> Sequence[JsonObject]:
+    """Return the steps as they stand in the object; empty objects where something else stands."""
+    canary = ((raw.get("spec") or {}).get("strategy") or {}).get("canary") or {}
+    return [step if isinstance(step, dict) else {} for step in canary.get("steps") or []]
+
+
+@dataclass(frozen=True)
+class ExperimentShare:
+    """A template of an experiment step that gets traffic; `service` is empty where the controller makes the name."""
+
+    template: str
+    service: str
+    weight: int
+
+
+def experiment_shares(raw: JsonObject, index: int) -> list[ExperimentShare]:
+    """Return the templates of a step's experiment that have a weight."""
+    steps = raw_steps(raw)
+    experiment = (steps[index].get("experiment") or {}) if index < len(steps) else {}
+    return [
+        ExperimentShare(
+            str(template.get("name", "")), str((template.get("service") or {}).get("name", "")), template["weight"]
+        )
+        for template in experiment.get("templates") or []
+        if isinstance(template, dict) and isinstance(template.get("weight"), int)
+    ]
+
+
+def experiment_destinations(
+    rollout: Rollout, raw: JsonObject, index: int, ports: tuple[ServicePort, ...]
+) -> tuple[Destination, ...]:
+    """Return what the controller would pass while the step's experiment runs; the pod hash is a stand-in."""
+    stem = f"{rollout.metadata.name}-0000000000-2-{index}"
+    return tuple(
+        Destination(share.service or f"{stem}-{share.template}", share.weight, ports)
+        for share in experiment_shares(raw, index)
+    )
