@@ -13,6 +13,7 @@ COMMANDS = {
     "devserver": "devserver:devserver",
     "install": "install:install",
     "lint": "lint:lint",
+    "status": "status:status",
     "version": "version:version",
 }
 

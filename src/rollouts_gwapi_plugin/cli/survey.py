@@ -166,7 +166,7 @@ def _left(connection: Connection, subject: Subject) -> Iterator[tuple[Target, st
     for family, kind in KINDS.items():
         ledger = subject.session.ledger(family)
         recorded = ledger.routes_of(subject.key) if ledger else ()
-        listed = _listed(connection, subject, kind)
+        listed = listed_routes(connection, subject.namespace, kind)
         for name in recorded:
             target = Target(kind, subject.namespace, name, takes_headers=False)
             if name in listed:
@@ -181,12 +181,12 @@ def _left(connection: Connection, subject: Subject) -> Iterator[tuple[Target, st
                 yield Target(kind, subject.namespace, name, takes_headers=False, resource=resource, raw=raw), sign
 
 
-def _listed(connection: Connection, subject: Subject, kind: RouteKind) -> dict[str, JsonObject]:
-    """Return the routes of a kind; none where it is not served or we may not list them."""
+def listed_routes(connection: Connection, namespace: str, kind: RouteKind) -> dict[str, JsonObject]:
+    """Return the routes of a kind by name; none where it is not served or we may not list them."""
     deadline = connection.deadline()
     try:
         resource = connection.cluster.resource(kind, deadline)
-        found = connection.cluster.client.list(resource, subject.namespace, deadline=deadline)
+        found = connection.cluster.client.list(resource, namespace, deadline=deadline)
     except PluginError:
         return {}
     return {str(raw["metadata"]["name"]): raw for raw in found}

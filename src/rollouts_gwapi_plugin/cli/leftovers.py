@@ -1,0 +1,133 @@
+"""Rollouts that are gone and of which something is left: a record, or the annotation on a route.
+
+Gone is a Rollout that does not exist, or that does not name this plugin any more. Where that can't be found out, it is
+taken to be there: what a living Rollout needs is never called left over.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from rollouts_gwapi_plugin.cli.connection import ROLLOUTS, Connection, split_name
+from rollouts_gwapi_plugin.cli.subject import Remains, Subject, gone_subject, has_plugin
+from rollouts_gwapi_plugin.cli.survey import Known, RouteSurvey, annotated, listed_routes, survey
+from rollouts_gwapi_plugin.errors import ConfigError, LedgerError, NotFound, PluginError
+from rollouts_gwapi_plugin.model.base import JsonObject
+from rollouts_gwapi_plugin.model.config import DEFAULT_CONFIG_MAP
+from rollouts_gwapi_plugin.model.kube import CONFIG_MAPS
+from rollouts_gwapi_plugin.routes.kinds import KINDS
+from rollouts_gwapi_plugin.routes.ledger import parse_ledger
+from rollouts_gwapi_plugin.routes.managed import Purpose
+
+# The label of every ConfigMap that this plugin has made.
+OUR_LABEL = "app.kubernetes.io/managed-by=rollouts-gwapi-plugin"
+
+
+@dataclass(frozen=True)
+class Leftover:
+    """A Rollout that is gone; `config_map` is empty where only the annotation tells of it."""
+
+    namespace: str
+    name: str
+    config_map: str
+    where: str
+
+    @property
+    def key(self) -> str:
+        """`namespace/name`."""
+        return f"{self.namespace}/{self.name}"
+
+
+def ledger_maps(connection: Connection, namespace: str, names: Iterable[str] = ()) -> dict[str, JsonObject]:
+    """Return the ConfigMaps of a namespace that can hold records: the named, the usual one, those that we made."""
+    client, deadline = connection.cluster.client, connection.deadline()
+    found: dict[str, JsonObject] = {}
+    for name in dict.fromkeys([*names, DEFAULT_CONFIG_MAP]):
+        try:
+            found[name] = client.get(CONFIG_MAPS, namespace, name, deadline=deadline)
+        except NotFound:
+            continue
+    try:
+        made = client.list(CONFIG_MAPS, namespace, label_selector=OUR_LABEL, deadline=deadline)
+    except PluginError:
+        # Without the right to list, the named ones must do.
+        made = []
+    return found | {str(value["metadata"]["name"]): value for value in made}
+
+
+def recorded_rollouts(config_map: JsonObject) -> set[str]:
+    """Return the Rollouts that a ConfigMap has records of; keys that can't be read are passed over."""
+    metadata, keys = config_map["metadata"], set()
+    for family in KINDS:
+        try:
+            ledger = parse_ledger(config_map.get("data") or {}, family, f"ConfigMap {metadata.get('name')}")
+        except LedgerError:
+            continue
+        keys |= set(ledger.rollouts)
+    return keys
+
+
+def leftovers(connection: Connection, namespace: str, names: Iterable[str] = ()) -> list[Leftover]:
+    """Return the Rollouts that are gone and of which the namespace's ConfigMaps or routes tell."""
+    seen: dict[tuple[str, str], str] = {}
+    for name, value in ledger_maps(connection, namespace, names).items():
+        for key in sorted(recorded_rollouts(value)):
+            seen[key, name] = f"on record in ConfigMap {namespace}/{name}"
+    recorded = {key for key, _ in seen}
+    for kind in KINDS.values():
+        for name, raw in listed_routes(connection, namespace, kind).items():
+            for key in annotated(raw):
+                if key not in recorded:
+                    seen.setdefault((key, ""), f"in the annotation of {kind.kind} {namespace}/{name}")
+    gone = {key for key in {key for key, _ in seen} if is_gone(connection, key)}
+    return [
+        Leftover(*split_name(key, namespace), config_map=name, where=where)
+        for (key, name), where in seen.items()
+        if key in gone
+    ]
+
+
+def is_gone(connection: Connection, key: str) -> bool:
+    """Whether there is no Rollout of that key that names this plugin."""
+    try:
+        namespace, name = split_name(key, "")
+        raw = connection.cluster.client.get(ROLLOUTS, namespace, name, deadline=connection.deadline())
+        return not has_plugin(raw, None)
+    except NotFound:
+        return True
+    except (ConfigError, PluginError):
+        return False
+
+
+def remaining(connection: Connection, namespace: str, name: str, remains: Remains) -> Subject:
+    """Return a Rollout that is gone, with its Services' names from its managed rules where nobody says them.
+
+    The canary's is what stands behind recorded header rules: by it a managed rule that somebody edited is told from a
+    user's rule that bears its name. Stable's is the only other backend beside that canary.
+    """
+    subject = gone_subject(connection, namespace, name, remains)
+    if remains.canary and remains.stable:
+        return subject
+    routes = survey(connection, subject)
+    canaries = {remains.canary} if remains.canary else set(_behind_recorded_rules(routes))
+    if len(canaries) != 1:
+        return subject
+    canary = canaries.pop()
+    stables = {remains.stable} if remains.stable else set(_beside(routes, canary))
+    stable = stables.pop() if len(stables) == 1 else ""
+    return replace(subject, desired=replace(subject.desired, canary=canary, stable=stable))
+
+
+def _behind_recorded_rules(routes: Iterable[RouteSurvey]) -> Iterator[str]:
+    for route in routes:
+        for rule in route.rules:
+            if rule.owner is not None and rule.owner.purpose is Purpose.HEADER and rule.known is Known.RECORD:
+                yield from (ref.name for ref in rule.rule.backends)
+
+
+def _beside(routes: Iterable[RouteSurvey], canary: str) -> Iterator[str]:
+    for route in routes:
+        experiments = {name for _, _, _, name in route.view.record.experiments}
+        for rule in route.rules:
+            names = {ref.name for ref in rule.rule.backends} - experiments
+            if rule.owner is None and canary in names:
+                yield from names - {canary}
