@@ -34,8 +34,9 @@ if TYPE_CHECKING:
 EXIT_FAILED = 1
 # As Go's flag package.
 EXIT_USAGE = 2
-# What connections get to send their last bytes, after the running calls were answered.
-CLOSE_SECONDS = 0.5
+# After the running calls were answered: first for the host, to read its answers and close its connections (ours closing
+# first could turn Quit's answer into an error there, and that into SIGKILL), then for the last bytes of those left.
+CLOSE_SECONDS = 0.25
 
 
 class Server(Protocol):
@@ -140,7 +141,8 @@ class _Process:
         front.close()
         calls.close()
         drained = self._lifetime.wait_drained(ending.drain, calls.wait_idle)
-        server.close(CLOSE_SECONDS)
+        front.join(CLOSE_SECONDS)
+        server.close(CLOSE_SECONDS if drained else 0.0)
         front.join(CLOSE_SECONDS)
         if not drained:
             log.get_logger().warning("calls were cut off", seconds=ending.drain)

@@ -137,7 +137,9 @@ class NetRpcHost:
 
     def turn(self) -> None:
         """Send what is to be sent, then receive once."""
-        self.socket.sendall(self.session.data_to_send())
+        # The plugin may have answered and closed: then there is nothing to send, but something to read.
+        if waiting := self.session.data_to_send():
+            self.socket.sendall(waiting)
         data = self.socket.recv(65536)
         if not data:
             raise ConnectionResetError("the plugin closed the connection")

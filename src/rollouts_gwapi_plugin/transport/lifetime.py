@@ -15,8 +15,9 @@ from dataclasses import dataclass
 POLL = 0.25
 # A host may close its only connection and open another at once; only then is it gone.
 LINGER = 0.5
-# What running calls get after the host has gone or asked us to end: go-plugin kills 2 s after Quit's answer.
-DRAIN_AFTER_HOST = 1.0
+# What running calls get after the host has gone or asked us to end: go-plugin kills 2 s after Quit's answer, and a
+# throttled process needs some of that to end.
+DRAIN_AFTER_HOST = 0.75
 # What running calls get after SIGTERM, when the host is still there to read the answers: a call's own deadline is
 # longer, but a supervisor's patience is 30 s at most.
 DRAIN_AFTER_SIGTERM = 10.0

@@ -2,8 +2,9 @@
 
 One thread receives (`run`); replies are sent by the threads that made them. One lock is around all protocol state, and
 bytes are written under it in the order in which they were made, so header and body of a reply stay together. What must
-always hold: the receiving thread never waits for a call; a broken stream ends that stream, a broken session this
-connection, and nothing ends the process.
+always hold: the receiving thread never waits for a call, and nothing ends the process. A stream on which net/rpc is
+broken ends the connection: a Go host would keep the dead client and ping the living control stream for ever, while a
+failed ping makes it start the plugin anew.
 """
 
 import contextlib
@@ -14,7 +15,7 @@ from collections.abc import Callable
 from concurrent.futures import Executor
 from functools import partial
 
-from rollouts_gwapi_plugin.errors import GobError, HandshakeError, RpcError, StreamClosedError, WireError
+from rollouts_gwapi_plugin.errors import HandshakeError, StreamClosedError, WireError
 from rollouts_gwapi_plugin.log import get_logger
 from rollouts_gwapi_plugin.transport.calls import Calls, Method
 from rollouts_gwapi_plugin.transport.lifetime import Lifetime
@@ -134,21 +135,22 @@ class Connection:
     def _stream_received(self, number: int, data: bytes) -> None:
         if number in OUTPUTS:
             return
-        try:
-            stream = self._streams.get(number)
-            if stream is None:
-                stream, data = self._dialled(number, data)
-            if stream is not None:
-                for call in stream.connection.receive(data):
-                    self._dispatch(stream, call)
-        except (GobError, RpcError, HandshakeError) as error:
-            self._log.warning("a stream sent what can't be read and is closed", stream=number, error=str(error))
-            self._forget(number)
-            self._session.reset(number)
+        stream = self._streams.get(number)
+        if stream is None:
+            stream, data = self._dialled(number, data)
+        if stream is not None:
+            for call in stream.connection.receive(data):
+                self._dispatch(stream, call)
 
     def _dialled(self, number: int, data: bytes) -> tuple[_RpcStream | None, bytes]:
         """Take the first bytes of a brokered stream: the number that Dispense had answered."""
-        dialled = self._broker.receive(number, data)
+        try:
+            dialled = self._broker.receive(number, data)
+        except HandshakeError as error:
+            self._log.warning("a stream that nobody waits for is closed", stream=number, error=str(error))
+            self._forget(number)
+            self._session.reset(number)
+            return None, b""
         if dialled is None:
             return None, b""
         with contextlib.suppress(StreamClosedError):

@@ -12,12 +12,13 @@ from typing import Any, get_args
 from pydantic import AliasChoices
 from pydantic.fields import FieldInfo
 
-from rollouts_gwapi_plugin.errors import ConfigError
+from rollouts_gwapi_plugin.errors import ConfigError, GobError
 from rollouts_gwapi_plugin.model.base import Frozen, JsonObject
 from rollouts_gwapi_plugin.model.rollout import Step
 from rollouts_gwapi_plugin.transport.calls import METHODS, Answer, Method
 from rollouts_gwapi_plugin.transport.netrpc import gotypes
 from rollouts_gwapi_plugin.wire.gob import GoType, Interface, Projection
+from rollouts_gwapi_plugin.wire.netrpc import Unreadable
 
 # Models whose structs are built with all their fields.
 WHOLE: tuple[type[Frozen], ...] = (Step,)
@@ -39,8 +40,11 @@ def arguments(method: Method, argument: Any) -> JsonObject:
 
     Raises:
         ConfigError: The argument is nil or something else.
+        GobError: It could not be read.
 
     """
+    if isinstance(argument, Unreadable):
+        raise GobError(f"the arguments of {method.name} can't be read: {argument.error}") from argument.error
     value = argument.value if isinstance(argument, Interface) else argument
     if not isinstance(value, dict):
         found = "nothing" if value is None else type(value).__name__
