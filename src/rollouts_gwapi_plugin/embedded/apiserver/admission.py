@@ -10,6 +10,7 @@ from rollouts_gwapi_plugin.embedded.apiserver import causes
 from rollouts_gwapi_plugin.embedded.apiserver import metadata as meta
 from rollouts_gwapi_plugin.embedded.apiserver.causes import UNCHECKED_RULES, Cause
 from rollouts_gwapi_plugin.embedded.apiserver.core import check_core, fill_core_defaults
+from rollouts_gwapi_plugin.embedded.apiserver.decode import typed
 from rollouts_gwapi_plugin.embedded.apiserver.jsonvalue import duplicate
 from rollouts_gwapi_plugin.embedded.apiserver.schema import fill_defaults, misshapen, prune
 from rollouts_gwapi_plugin.embedded.apiserver.status import StatusError, bad_request, invalid
@@ -26,7 +27,8 @@ def admit(value: JsonObject, target: Target, options: Options) -> None:
     if target.version.schema is not None:
         fill_defaults(value, target.version.schema)
     if not target.kind.custom:
-        fill_core_defaults(value, target)
+        with typed(target):
+            fill_core_defaults(value, target)
     options.warnings.extend(meta.finalizer_warnings(value["metadata"]))
 
 
@@ -53,7 +55,8 @@ def validate(value: JsonObject, target: Target, before: JsonObject | None = None
         if UNCHECKED_RULES not in found and checker.has_rules and any(cause.blocks_rules for cause in found):
             found.append(UNCHECKED_RULES)
     if not target.kind.custom:
-        found += check_core(value, target, before)
+        with typed(target):
+            found += check_core(value, target, before)
     if found:
         raise invalid(target.kind, value["metadata"].get("name", ""), found)
 

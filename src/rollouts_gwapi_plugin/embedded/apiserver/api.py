@@ -11,6 +11,7 @@ from rollouts_gwapi_plugin.embedded.apiserver.asked import (
     body_object,
     check_accepted,
     check_place,
+    delete_options,
     media_type,
     patch_function,
     selection,
@@ -18,7 +19,6 @@ from rollouts_gwapi_plugin.embedded.apiserver.asked import (
     write_options,
 )
 from rollouts_gwapi_plugin.embedded.apiserver.causes import required_value
-from rollouts_gwapi_plugin.embedded.apiserver.decode import decode_value
 from rollouts_gwapi_plugin.embedded.apiserver.discovery import discovery_page
 from rollouts_gwapi_plugin.embedded.apiserver.jsonvalue import encode
 from rollouts_gwapi_plugin.embedded.apiserver.operations import Operations
@@ -170,7 +170,7 @@ class Api:
         return json_answer(200 if existed else 201, value)
 
     def _delete(self, request: Request, target: Target) -> Answer:
-        asked = (decode_value(request.raw_body) if request.raw_body else None) or {}
+        asked = delete_options(request)
         dry_run = bool(asked.get("dryRun")) or request.query.get("dryRun") == "All"
         value = self._operations.delete(target, asked.get("preconditions") or {}, dry_run=dry_run)
         return json_answer(200, value)

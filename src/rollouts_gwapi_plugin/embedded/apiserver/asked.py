@@ -102,6 +102,15 @@ def patch_function(request: Request, target: Target) -> Callable[[JsonObject], A
     raise StatusError(415, "UnsupportedMediaType", "415: Unsupported Media Type", details={})
 
 
+def delete_options(request: Request) -> JsonObject:
+    """Read the body of a delete, which may be absent."""
+    asked = decode_value(request.raw_body) if request.raw_body else None
+    asked = {} if asked is None else asked
+    if not isinstance(asked, dict) or not isinstance(asked.get("preconditions", {}), dict | None):
+        raise bad_request("the object provided is unrecognized (must be of type DeleteOptions)")
+    return asked
+
+
 def _object(change: Any) -> JsonObject:
     if not isinstance(change, dict):
         why = f"json: cannot unmarshal {json_type(change)} into Go value of type map[string]interface {{}}"

@@ -5,6 +5,8 @@ The real API server decodes into Go types and says what does not fit in Go's wor
 
 import json
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import yaml
@@ -19,6 +21,11 @@ from rollouts_gwapi_plugin.model.base import JsonObject
 _SHOWN = 30
 _HEADER = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
 _TEXTS = ("name", "generateName", "namespace", "selfLink", "uid", "resourceVersion", "creationTimestamp")
+_LISTS = (
+    ("finalizers", "string", str),
+    ("ownerReferences", "v1.OwnerReference", dict),
+    ("managedFields", "v1.ManagedFieldsEntry", dict),
+)
 _NAMESPACE_MISMATCH = "the namespace of the provided object does not match the namespace sent on the request"
 
 
@@ -109,9 +116,24 @@ def _check_metadata(metadata: Any, target: Target) -> None:
         if not isinstance(entries, dict | None):
             raise _type_error(target, entries, f"struct field ObjectMeta.{key} of type map[string]string")
         check_texts(target, entries or {}, f"ObjectMeta.{key}")
-    for key, kind in (("finalizers", "[]string"), ("ownerReferences", "[]v1.OwnerReference")):
-        if not isinstance(metadata.get(key), list | None):
-            raise _type_error(target, metadata[key], f"struct field ObjectMeta.{key} of type {kind}")
+    for key, kind, item in _LISTS:
+        entries = metadata.get(key)
+        if not isinstance(entries, list | None):
+            raise _type_error(target, entries, f"struct field ObjectMeta.{key} of type []{kind}")
+        for entry in entries or ():
+            if not isinstance(entry, item):
+                raise _type_error(target, entry, f"struct field ObjectMeta.{key} of type {kind}")
+
+
+@contextmanager
+def typed(target: Target) -> Iterator[None]:
+    """Refuse a core object that is not made as its kind is: the real API server can't decode it, either."""
+    try:
+        yield
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        kind = target.kind.kind
+        why = f"json: cannot unmarshal into Go struct {kind}: {error}"
+        raise bad_request(f'{kind} in version "{target.version.name}" cannot be handled as a {kind}: {why}') from error
 
 
 def check_texts(target: Target, entries: JsonObject, field: str) -> None:

@@ -1,6 +1,7 @@
 """CustomResourceDefinitions: from the object to the row in the registry, and the status that the API server writes."""
 
-from rollouts_gwapi_plugin.embedded.apiserver.causes import Cause, invalid_value
+from rollouts_gwapi_plugin.embedded.apiserver.causes import Cause, invalid_value, required_value
+from rollouts_gwapi_plugin.embedded.apiserver.jsonvalue import Path
 from rollouts_gwapi_plugin.embedded.apiserver.kinds import Kind, Version
 from rollouts_gwapi_plugin.embedded.apiserver.metadata import now
 from rollouts_gwapi_plugin.model.base import JsonObject
@@ -8,8 +9,12 @@ from rollouts_gwapi_plugin.model.base import JsonObject
 
 def check_definition(definition: JsonObject) -> list[Cause]:
     """Find what keeps a definition from being served; only what tests and people get wrong."""
-    spec = definition.get("spec", {})
-    names = spec.get("names", {})
+    spec = definition.get("spec") or {}
+    names = spec.get("names") or {}
+    missing: list[Path] = [("spec", "names", key) for key in ("plural", "kind") if not names.get(key)]
+    missing += [("spec", key) for key in ("group", "scope") if not spec.get(key)]
+    if missing:
+        return [required_value(path) for path in missing]
     wanted = f"{names.get('plural')}.{spec.get('group')}"
     causes: list[Cause] = []
     if definition["metadata"].get("name") != wanted:
@@ -40,7 +45,9 @@ def kind_of(definition: JsonObject) -> Kind:
 
 
 def set_status(definition: JsonObject) -> None:
-    """Write the status of an accepted and established definition."""
+    """Write the status of an accepted and established definition; one that will be refused stays as it is."""
+    if check_definition(definition):
+        return
     names = definition["spec"]["names"]
     old = definition.get("status", {})
     storage = next(version["name"] for version in definition["spec"]["versions"] if version.get("storage"))

@@ -201,6 +201,11 @@ class ApiServer:
             value = self.read(kind, namespace, name)
             return self.update(change(value) or value, manager=manager)
 
+    def apply(self, value: JsonObject, *, manager: str = FOREIGN_MANAGER, force: bool = False) -> JsonObject:
+        """Apply server-side, as GitOps tools do; 409 where another manager owns a field, unless forced."""
+        options = Options(manager, validation="Ignore", force=force)
+        return self.operations.apply(self._target_of(value), duplicate(value), options)
+
     def patch(self, kind: str, namespace: str, name: str, change: JsonObject) -> JsonObject:
         """Apply a merge patch."""
         target = self._target(kind, namespace, name)
