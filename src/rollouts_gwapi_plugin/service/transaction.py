@@ -43,6 +43,8 @@ class Transaction:
     deadline: Deadline
     compute: Compute
     has_reason: Reason
+    # The Rollout's own managed routes: the Go plugin's old entries of these names are done with after a write.
+    managed_names: frozenset[str] = frozenset()
 
     def prepare(self, target: Target) -> Outcome:
         """Compute without writing: what is wrong with a route is found before the first write (D21).
@@ -116,16 +118,18 @@ class Transaction:
         What another process has recorded meanwhile is kept; what it swept before our rule was written is put back.
         """
         ahead = view.record.union(outcome.record)
+        # The old entries are not by Rollout: those of other names may be of another one on the same route.
+        done = self.managed_names & frozenset(view.legacy)
         if added:
             self.session.forget()
-        elif outcome.record == view.record and not view.legacy:
+        elif outcome.record == view.record and not done:
             return outcome
         try:
             self.session.put(
                 target.kind.family,
                 target.name,
                 lambda found: found.minus(ahead).union(outcome.record),
-                done=frozenset(view.legacy),
+                done=done,
             )
         except PluginError as error:
             text = f"{self.session}: {target.ref} is as it should be, its record is not: {error}"

@@ -100,6 +100,7 @@ class Work:
             self.deadline,
             lambda route, view, trouble: compute(route, scope, view, trouble),
             self.has_reason,
+            frozenset(self.desired.managed_names),
         )
 
     def write(self, target: Target, transaction: Transaction) -> Done:
