@@ -7,7 +7,8 @@ SHELL := /bin/bash
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
 
-.PHONY: help venv demo test test-quick lint format types layers proto proto-go proto-check lock bench fuzz soak docs clean
+.PHONY: help venv demo test test-quick lint format types layers proto proto-go proto-check lock bench fuzz soak docs clean \
+	binary image release manifests binary-lock
 
 help: ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sort | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -67,6 +68,23 @@ docs: venv ## Build the documentation site; a broken link fails
 bench: venv ## Measure the plugin under Go's host, and the gob decoder (BENCH_CALLS=10000)
 	$(BIN)/python bench/bench_gob.py
 	$(BIN)/python -m bench.bench_plugin
+
+BUILDER = PYTHONPATH=packaging $(BIN)/python -m builder
+
+binary: venv ## Build the one-file executable into dist/ (ARCH=arm64 for the other architecture)
+	$(BUILDER) binary --arch $(or $(ARCH),amd64)
+
+image: venv ## Build the image of the executables in dist/ (needs buildah)
+	$(BUILDER) image
+
+release: venv ## Everything that is released, into dist/, from a clean tree (TRIAL=1 from any)
+	$(BUILDER) release $(if $(TRIAL),--trial)
+
+manifests: venv ## Write examples/install and the manifests in docs/ from their source
+	$(BUILDER) manifests
+
+binary-lock: venv ## Pin the newest Debian packages that the executable carries
+	$(BUILDER) lock
 
 lock: ## Pin the newest versions of all packages in requirements.lock
 	$(BIN)/uv pip compile --quiet pyproject.toml --group dev --generate-hashes --no-emit-index-url --no-header \

@@ -7,7 +7,10 @@ import click
 
 from builder import debian
 from builder.executable import Figures, Options, make_executable
+from builder.image import make_image
+from builder.manifests import refresh
 from builder.places import ARCHITECTURES, DIST, GO_PLUGIN_NAME, NAME, BuildError
+from builder.release import check_clean, make_release, version
 
 
 @click.group()
@@ -32,6 +35,36 @@ def report(figures: Figures) -> None:
         f"{figures.architecture}: {figures.file_bytes / 2**20:.1f} MiB file, {figures.unpacked_bytes / 2**20:.1f} MiB "
         f"in {figures.unpacked_files} files once unpacked, sha256 {figures.sha256}"
     )
+
+
+@build.command()
+@click.option("--output", type=click.Path(path_type=Path), default=DIST, show_default=True)
+def image(output: Path) -> None:
+    """Build the image of the executables that `binary` left in the output folder."""
+    executables = {name: output / f"{NAME}-linux-{name}" for name in ARCHITECTURES}
+    present = {name: path for name, path in executables.items() if path.exists()}
+    if not present:
+        raise BuildError(f"there is no executable in {output}: `make binary` first")
+    target = output / f"{NAME}-{version()}-image.tar"
+    make_image(present, target)
+    click.echo(f"{', '.join(present)}: {target}, {target.stat().st_size / 2**20:.1f} MiB")
+
+
+@build.command()
+@click.option("--output", type=click.Path(path_type=Path), default=DIST, show_default=True)
+@click.option("--trial", is_flag=True, help="Also from a tree with changes, and with newer Debian packages.")
+def release(output: Path, *, trial: bool) -> None:
+    """Build everything that is released."""
+    if not trial:
+        check_clean()
+    for figures in make_release(output, Options(strict=not trial)):
+        report(figures)
+
+
+@build.command()
+def manifests() -> None:
+    """Write examples/install and the manifests in docs/."""
+    refresh()
 
 
 @build.command()

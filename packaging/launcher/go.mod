@@ -1,4 +1,4 @@
-module github.com/argoproj-labs/rollouts-gwapi-plugin/packaging/launcher
+module rollouts-gwapi-plugin/launcher
 
 go 1.26.0
 
