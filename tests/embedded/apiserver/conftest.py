@@ -22,7 +22,7 @@ def server() -> Iterator[ApiServer]:
 @pytest.fixture
 def ask(server: ApiServer) -> Iterator[Ask]:
     """Give a function that sends one request: `ask("PUT", path, body)`."""
-    with urllib3.PoolManager(retries=False, timeout=10.0) as pool:
+    with urllib3.PoolManager(retries=False, timeout=10.0, maxsize=10) as pool:
 
         def send(method: str, path: str, body: Any = None, **more: Any) -> urllib3.BaseHTTPResponse:
             if body is not None:

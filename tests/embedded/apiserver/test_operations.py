@@ -1,5 +1,6 @@
 """Create, read, replace, delete; versions, generations, conflicts."""
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from rollouts_gwapi_plugin.embedded.apiserver import ApiServer
@@ -119,3 +120,23 @@ def test_missing_object_and_missing_kind_answer_differently(ask: Any, routes: st
 
     assert (missing.status, missing.json()["details"]["name"]) == (404, "none")
     assert (unknown.status, unknown.data) == (404, b"404 page not found\n")
+
+
+def test_conditional_writes_lose_nothing(server: ApiServer, ask: Any, routes: str, web: dict[str, Any]) -> None:
+    """Threads that read, add and write under the version that they read end with the sum of what they added."""
+    server.create(web)
+
+    def add(_: int) -> None:
+        for _ in range(5):
+            while True:
+                route = ask("GET", f"{routes}/web").json()
+                notes = route["metadata"].setdefault("annotations", {})
+                notes["count"] = str(int(notes.get("count", 0)) + 1)
+                if ask("PUT", f"{routes}/web", route).status == 200:
+                    break
+
+    with ThreadPoolExecutor(6) as threads:
+        list(threads.map(add, range(6)))
+
+    assert server.read("HTTPRoute", "shop", "web")["metadata"]["annotations"] == {"count": "30"}
+    assert {request.status for request in server.requests.writes} <= {200, 409}

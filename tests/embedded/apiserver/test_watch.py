@@ -56,7 +56,7 @@ def test_watch_ends_with_a_bookmark_where_asked(server: ApiServer, ask: Any) -> 
     """With allowWatchBookmarks the last event says which version the watch has come to."""
     version = server.create(_map("a"))["metadata"]["resourceVersion"]
 
-    answer = ask("GET", f"{MAPS}?watch=1&resourceVersion={version}&timeoutSeconds=1&allowWatchBookmarks=true")
+    answer = ask("GET", f"{MAPS}?watch=1&resourceVersion={version}&timeoutSeconds=3&allowWatchBookmarks=true")
 
     event = json.loads(answer.data)
     assert (event["type"], event["object"]["metadata"]["resourceVersion"]) == ("BOOKMARK", version)

@@ -138,4 +138,5 @@ def watch_request(request: Request, target: Target) -> WatchRequest:
     if seconds and not seconds.isdigit():
         raise bad_request(f'strconv.ParseInt: parsing "{seconds}": invalid syntax')
     bookmarks = query.get("allowWatchBookmarks") in {"1", "true"}
-    return WatchRequest(target, matches, int(version), float(seconds or DEFAULT_SECONDS), bookmarks)
+    initial = query.get("sendInitialEvents") in {"1", "true"}
+    return WatchRequest(target, matches, int(version), float(seconds or DEFAULT_SECONDS), bookmarks, initial)

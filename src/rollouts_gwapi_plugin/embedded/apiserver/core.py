@@ -74,11 +74,11 @@ def _check_data(value: JsonObject, before: JsonObject | None) -> list[Cause]:
     size = 0
     for field in ("data", "binaryData"):
         for key, entry in (value.get(field) or {}).items():
-            size += len(entry.encode())
+            size += _size(entry, encoded=field == "binaryData" or value["kind"] == "Secret")
             if not re.fullmatch(_KEY, key):
                 found.append(causes.invalid_value((f"{field}[{key}]",), key, _KEY_TEXT))
     if size > MAX_DATA:
-        found.append(causes.too_long(("",) if value["kind"] == "ConfigMap" else ("data",), MAX_DATA))
+        found.append(causes.too_long(("[]",) if value["kind"] == "ConfigMap" else ("data",), MAX_DATA))
     if before and before.get("immutable"):
         why = "field is immutable when `immutable` is set"
         fields = ("data", "binaryData", "immutable")
@@ -86,6 +86,11 @@ def _check_data(value: JsonObject, before: JsonObject | None) -> list[Cause]:
             causes.forbidden_value((field,), why) for field in fields if not same(value.get(field), before.get(field))
         ]
     return found
+
+
+def _size(entry: str, *, encoded: bool) -> int:
+    """Count bytes; of base64, those that it stands for."""
+    return len(entry) * 3 // 4 - entry.count("=") if encoded else len(entry.encode())
 
 
 def _check_service(value: JsonObject, _before: JsonObject | None) -> list[Cause]:

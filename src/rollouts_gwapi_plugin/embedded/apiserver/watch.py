@@ -16,6 +16,8 @@ from rollouts_gwapi_plugin.model.base import JsonObject
 DEFAULT_SECONDS = 1800.0
 # How often a waiting watch looks whether the server stops.
 _TICK = 0.5
+# The API server sends its last bookmark this long before the end; a shorter watch gets none.
+_LAST_BOOKMARK_SECONDS = 2.0
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,8 @@ class WatchRequest:
     version: int | None
     seconds: float
     bookmarks: bool = False
+    # Send what there is first, whatever the version, and mark its end: a list and a watch in one.
+    initial: bool = False
 
 
 class Watch:
@@ -49,11 +53,13 @@ class Watch:
         request = self._request
         end = time.monotonic() + request.seconds
         version = request.version
-        if not version:
+        if not version or request.initial:
             with self._store.condition:
                 version = self._store.version
                 rows = self._store.all(request.target.kind.key, request.target.namespace)
             yield from (self._line("ADDED", row) for row in rows if request.matches(row.value))
+        if request.initial and request.bookmarks:
+            yield self._bookmark(version, {"annotations": {"k8s.io/initial-events-end": "true"}})
         while not self._stop.is_set() and time.monotonic() < end:
             changes = self._wait(version, end)
             if changes is None:
@@ -66,8 +72,8 @@ class Watch:
                 version = change.version
                 if line := self._change_line(change):
                     yield line
-        if request.bookmarks:
-            yield self._bookmark(version)
+        if request.bookmarks and request.seconds > _LAST_BOOKMARK_SECONDS:
+            yield self._bookmark(version, {})
 
     def _wait(self, version: int, end: float) -> list[Change] | None:
         with self._store.condition:
@@ -91,12 +97,12 @@ class Watch:
         value = self._convert(stored, self._request.target)
         return encode({"type": kind, "object": value}) + b"\n"
 
-    def _bookmark(self, version: int) -> bytes:
+    def _bookmark(self, version: int, metadata: JsonObject) -> bytes:
         target = self._request.target
         value = {
             "kind": target.kind.kind,
             "apiVersion": target.api_version,
-            "metadata": {"resourceVersion": str(version)},
+            "metadata": {"resourceVersion": str(version)} | metadata,
         }
         return encode({"type": "BOOKMARK", "object": value}) + b"\n"
 
