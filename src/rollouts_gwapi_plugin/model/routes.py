@@ -1,12 +1,13 @@
 """Route objects of the Gateway API: what we read and change is typed, everything else is kept as it came.
 
 `parse` then `dump` is the identity, explicit nulls included. A model is never changed: `replace()` returns a copy with
-fields set. Matches, filters, parentRefs and status stay plain JSON.
+fields set. Matches, filters, parentRefs and status stay plain JSON; of matches and filters the parts that reconcilers
+look into are checked, so that an API server without schemas can't surprise them.
 """
 
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 from pydantic.alias_generators import to_camel
 
 from rollouts_gwapi_plugin.errors import RouteError
@@ -14,12 +15,14 @@ from rollouts_gwapi_plugin.model.base import JsonObject
 
 # The API's default of backendRef.weight.
 DEFAULT_WEIGHT = 1
+# As much of a value that can't be used as an error shows: enough to find it, and a line stays a line.
+MAX_SHOWN = 80
 
 
 class Raw(BaseModel):
     """A part of an object of the API, with every field that we do not know."""
 
-    model_config = ConfigDict(frozen=True, extra="allow", strict=True, populate_by_name=True, alias_generator=to_camel)
+    model_config = ConfigDict(frozen=True, extra="allow", strict=True, alias_generator=to_camel)
 
     def dump(self) -> JsonObject:
         """Return the JSON that this was read from, with what was replaced since."""
@@ -36,6 +39,50 @@ class Raw(BaseModel):
         return copy
 
 
+def _object(owner: JsonObject, field: str) -> JsonObject:
+    """Return the object in a field, an empty one where the field is absent or null."""
+    value = owner.get(field)
+    if value is not None and not isinstance(value, dict):
+        raise ValueError(f"{field}: an object expected, found {str(value)[:MAX_SHOWN]!r}")
+    return value or {}
+
+
+def _texts(owner: JsonObject, *fields: str) -> None:
+    for field in fields:
+        value = owner.get(field)
+        if value is not None and not isinstance(value, str):
+            raise ValueError(f"{field}: a string expected, found {str(value)[:MAX_SHOWN]!r}")
+
+
+def _check_match(match: JsonObject) -> JsonObject:
+    _texts(_object(match, "path"), "type", "value")
+    for field in ("headers", "queryParams"):
+        entries = match.get(field) or []
+        if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+            raise ValueError(f"{field}: a list of objects expected, found {str(entries)[:MAX_SHOWN]!r}")
+        for entry in entries:
+            _texts(entry, "type", "name", "value")
+    # A GRPCRoute's method is an object, an HTTPRoute's is a string.
+    method = match.get("method")
+    if isinstance(method, dict):
+        _texts(method, "type", "service", "method")
+    else:
+        _texts(match, "method")
+    return match
+
+
+def _check_filter(item: JsonObject) -> JsonObject:
+    for field in ("urlRewrite", "requestRedirect"):
+        _texts(_object(_object(item, field), "path"), "type", "replacePrefixMatch", "replaceFullPath")
+    target = _object(_object(item, "requestMirror"), "backendRef")
+    _texts(target, "group", "kind", "namespace", "name")
+    return item
+
+
+Match = Annotated[JsonObject, AfterValidator(_check_match)]
+Filter = Annotated[JsonObject, AfterValidator(_check_filter)]
+
+
 class BackendRef(Raw):
     """One backend of a rule."""
 
@@ -45,6 +92,7 @@ class BackendRef(Raw):
     name: str = ""
     port: int | None = None
     weight: int | None = None
+    filters: list[Filter] | None = None
 
     @property
     def effective_weight(self) -> int:
@@ -65,8 +113,8 @@ class Rule(Raw):
     """One rule of a route."""
 
     name: str | None = None
-    matches: list[JsonObject] | None = None
-    filters: list[JsonObject] | None = None
+    matches: list[Match] | None = None
+    filters: list[Filter] | None = None
     backend_refs: list[BackendRef] | None = None
 
     @property
@@ -137,6 +185,9 @@ def parse_route(raw: JsonObject) -> Route:
     except ValidationError as error:
         first = error.errors()[0]
         path = ".".join(str(part) for part in first["loc"])
-        metadata = raw.get("metadata") or {}
-        what = f"{raw.get('kind', 'route')} {metadata.get('namespace', '')}/{metadata.get('name', '')}"
-        raise RouteError(f"{what}: {path}: {first['msg']}, found {str(first['input'])[:80]!r}") from error
+        text = str(first["msg"]).removeprefix("Value error, ")
+        found = "" if first["type"] == "value_error" else f", found {str(first['input'])[:MAX_SHOWN]!r}"
+        metadata = raw.get("metadata")
+        named = metadata if isinstance(metadata, dict) else {}
+        what = f"{raw.get('kind', 'route')} {named.get('namespace', '')}/{named.get('name', '')}"
+        raise RouteError(f"{what}: {path}: {text}{found}; correct the object") from error
