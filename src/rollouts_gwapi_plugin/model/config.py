@@ -1,16 +1,16 @@
 """The plugin's configuration in a Rollout: `spec.strategy.canary.trafficRouting.plugins[<key>]` (decision D24).
 
 Takes the JSON text (over gob) or the JSON value (over gRPC), returns a frozen `PluginConfig`. Key names are read
-without case, as Go does; null is absent; unknown keys are accepted and listed in `unknown_keys`. Whatever can't be used
-is a `ConfigError` with the path, the value and what was expected.
+without case, as Go does; null is absent; unknown keys are accepted and listed in `unknown_keys`, with their paths.
+Whatever can't be used is a `ConfigError` with the path, the value and what was expected.
 """
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 from pydantic.alias_generators import to_camel
 
 from rollouts_gwapi_plugin.errors import ConfigError
@@ -21,13 +21,15 @@ DEFAULT_LABEL_VALUE = "in-progress"
 ROUTE_FAMILIES = ("http", "grpc", "tcp", "tls", "udp")
 
 _NAME_PART = r"[A-Za-z0-9]([A-Za-z0-9_.-]*[A-Za-z0-9])?"
-_LABEL_NAME = re.compile(rf"^{_NAME_PART}$")
-_LABEL_PREFIX = re.compile(r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$")
+_LABEL_NAME = re.compile(_NAME_PART)
+_LABEL_PREFIX = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*")
 _DURATION_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)")
 _DURATION_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 # Kubernetes' own limits of label keys and values.
 MAX_LABEL_NAME = 63
 MAX_LABEL_PREFIX = 253
+# A year: no call and no rollout waits for so long.
+LONGEST_SECONDS = 31_536_000
 
 
 class Section(BaseModel):
@@ -48,6 +50,19 @@ class Section(BaseModel):
             return value
         known = cls._by_lower_name
         return {known.get(key.lower(), key): item for key, item in value.items() if item is not None}
+
+    @property
+    def unknown_keys(self) -> tuple[str, ...]:
+        """Paths of the keys that we do not know, in the sections below, too; each is worth one warning."""
+        found = list(self.model_extra or {})
+        for name in type(self).model_fields:
+            value, path = getattr(self, name), to_camel(name)
+            if isinstance(value, Section):
+                found += [f"{path}.{key}" for key in value.unknown_keys]
+            elif isinstance(value, tuple):
+                sections = ((index, item) for index, item in enumerate(value) if isinstance(item, Section))
+                found += [f"{path}[{index}].{key}" for index, item in sections for key in item.unknown_keys]
+        return tuple(sorted(found))
 
 
 def _tuple(value: Any) -> Any:
@@ -76,14 +91,14 @@ class Requirement(Section):
 
     @model_validator(mode="after")
     def _is_complete(self) -> "Requirement":
-        check_label_key(self.key)
+        _named("key", check_label_key, self.key)
         if self.operator not in {"In", "NotIn", "Exists", "DoesNotExist"}:
             raise ValueError(f"operator: {self.operator!r} is none of In, NotIn, Exists, DoesNotExist")
         takes_values = self.operator in {"In", "NotIn"}
         if takes_values != bool(self.values):
             raise ValueError(f"values: {self.operator} {'needs at least one value' if takes_values else 'takes none'}")
-        for value in self.values:
-            check_label_value(value)
+        for index, value in enumerate(self.values):
+            _named(f"values[{index}]", check_label_value, value)
         return self
 
 
@@ -96,8 +111,8 @@ class LabelSelector(Section):
     @model_validator(mode="after")
     def _is_legal(self) -> "LabelSelector":
         for key, value in self.match_labels.items():
-            check_label_key(key)
-            check_label_value(value)
+            _named("matchLabels", check_label_key, key)
+            _named(f"matchLabels[{key}]", check_label_value, value)
         return self
 
     @property
@@ -117,14 +132,31 @@ class LabelSelector(Section):
         return ",".join(parts)
 
 
+def _named(path: str, check: Callable[[str], None], value: str) -> None:
+    """Check a value; an error opens with the path below the section."""
+    try:
+        check(value)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error
+
+
 def _duration(value: Any) -> Any:
     """Seconds, from a number or from Go's notation (`1m30s`, `500ms`)."""
     if isinstance(value, str):
         parts = _DURATION_PART.findall(value)
         if value and "".join(number + unit for number, unit in parts) == value:
             return sum(float(number) * _DURATION_UNITS[unit] for number, unit in parts)
-        raise ValueError('a duration such as "30s" or "500ms", or a number of seconds, is expected')
-    return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
+        raise ValueError(
+            f'found {_short(value)}, a duration such as "30s" or "500ms", or a number of seconds, expected'
+        )
+    if isinstance(value, int) and not isinstance(value, bool):
+        # An integer may have thousands of digits, a number of seconds above this is for ever.
+        return float(min(value, LONGEST_SECONDS))
+    return value
+
+
+def _or_default(value: str) -> str:
+    return value or DEFAULT_CONFIG_MAP
 
 
 Seconds = Annotated[float, BeforeValidator(_duration), Field(ge=0)]
@@ -154,7 +186,7 @@ class PluginConfig(Section):
     in_progress_label_key: str = ""
     in_progress_label_value: str = ""
 
-    config_map: str = DEFAULT_CONFIG_MAP
+    config_map: Annotated[str, AfterValidator(_or_default)] = DEFAULT_CONFIG_MAP
     header_match: Literal["all", "any"] = "all"
     managed_route_position: Literal["last", "first"] = "last"
     self_heal: bool = True
@@ -170,10 +202,7 @@ class PluginConfig(Section):
             ("inProgressLabelKey", check_label_key, self.label_key),
             ("inProgressLabelValue", check_label_value, self.label_value),
         ):
-            try:
-                check(value)
-            except ValueError as error:
-                raise ValueError(f"{path}: {error}") from error
+            _named(path, check, value)
         return self
 
     @property
@@ -185,11 +214,6 @@ class PluginConfig(Section):
     def label_value(self) -> str:
         """The in-progress label's value."""
         return self.in_progress_label_value or DEFAULT_LABEL_VALUE
-
-    @property
-    def unknown_keys(self) -> tuple[str, ...]:
-        """Keys that we do not know; each is worth one warning."""
-        return tuple(sorted(self.model_extra or {}))
 
     def entries(self, family: str) -> tuple[RouteEntry, ...]:
         """Return the named routes of a family (`http`, …), each once; header routes are on if any mention says so."""
@@ -215,8 +239,8 @@ class PluginConfig(Section):
 def check_label_key(key: str) -> None:
     """Raise ValueError unless the key is a legal label key."""
     prefix, slash, name = key.rpartition("/")
-    bad_prefix = bool(slash) and (len(prefix) > MAX_LABEL_PREFIX or not _LABEL_PREFIX.match(prefix))
-    if bad_prefix or len(name) > MAX_LABEL_NAME or not _LABEL_NAME.match(name):
+    bad_prefix = bool(slash) and (len(prefix) > MAX_LABEL_PREFIX or not _LABEL_PREFIX.fullmatch(prefix))
+    if bad_prefix or len(name) > MAX_LABEL_NAME or not _LABEL_NAME.fullmatch(name):
         raise ValueError(
             f"{key!r} is not a legal label key ([prefix/]name, the name at most {MAX_LABEL_NAME} characters)"
         )
@@ -224,7 +248,7 @@ def check_label_key(key: str) -> None:
 
 def check_label_value(value: str) -> None:
     """Raise ValueError unless the value is a legal label value."""
-    if value and (len(value) > MAX_LABEL_NAME or not _LABEL_NAME.match(value)):
+    if value and (len(value) > MAX_LABEL_NAME or not _LABEL_NAME.fullmatch(value)):
         raise ValueError(
             f"{value!r} is not a legal label value (at most {MAX_LABEL_NAME} letters, digits, '-', '_', '.')"
         )
@@ -253,7 +277,7 @@ def parse_config(raw: Any, key: str) -> PluginConfig:
     if isinstance(raw, bytes | str):
         try:
             raw = json.loads(raw)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise ConfigError(f"{where}: the configuration is not JSON: {error}") from error
     if raw is None:
         raise ConfigError(f"{where}: the configuration is null; give it at least one route (httpRoute: <name>)")
@@ -275,7 +299,7 @@ def _explain(where: str, item: Mapping[str, Any]) -> str:
     if kind == "value_error":
         # Text of our own checks: it opens with a field below the path, or speaks of the value at the path.
         text = str(item["msg"]).removeprefix("Value error, ")
-        names_field = re.match(r"[a-z][A-Za-z]*: ", text) is not None
+        names_field = re.match(r"[a-z][A-Za-z]*(\[[^\]]*\])?: ", text) is not None
         joint = "" if not path else "." if names_field else ": "
         return f"{where}: {path}{joint}{text}"
     if kind == "literal_error":
