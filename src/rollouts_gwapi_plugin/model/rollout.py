@@ -11,6 +11,8 @@ from pydantic import BeforeValidator, Field, model_validator
 from rollouts_gwapi_plugin.model.base import Frozen, JsonObject, names
 
 REVISION_ANNOTATION = "rollout.argoproj.io/revision"
+# The controller counts revisions in an int; a longer text is not its own, and Python refuses thousands of digits.
+MAX_REVISION_DIGITS = 18
 DEFAULT_MAX_TRAFFIC_WEIGHT = 100
 
 
@@ -174,7 +176,7 @@ class CanaryWeights(Frozen):
 class CanaryStatus(Frozen):
     """`status.canary`."""
 
-    stable_ping_pong: Literal["", "ping", "pong"] = ""
+    stable_ping_pong: Annotated[Literal["", "ping", "pong"], BeforeValidator(_none_to_text)] = ""
     current_experiment: Text = ""
     weights: CanaryWeights | None = None
 
@@ -221,7 +223,7 @@ class Rollout(Frozen):
     def revision(self) -> int:
         """The revision annotation; absent or unreadable means 1 (D3)."""
         text = self.metadata.annotations.get(REVISION_ANNOTATION, "")
-        return int(text) if text.isdecimal() else 1
+        return int(text) if text.isdecimal() and len(text) <= MAX_REVISION_DIGITS else 1
 
     @property
     def fully_promoted(self) -> bool:
