@@ -29,7 +29,8 @@ def devserver(
     """Serve a Kubernetes API from memory, with the objects in FILES (YAML or folders of it), until interrupted.
 
     CustomResourceDefinitions in FILES are installed first. Without those of the Gateway API its kinds are served
-    without a schema. Nothing is kept when it ends.
+    without a schema. Nothing is kept when it ends. It speaks JSON and YAML; clients that send protobuf (kubectl create
+    configmap, the stock controller) need a real API server.
     """
     documents = [document for file in files for document in _documents(file)]
     definitions = [document for document in documents if document.get("kind") == DEFINITION]

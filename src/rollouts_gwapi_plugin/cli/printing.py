@@ -47,7 +47,10 @@ def print_json(value: Any) -> None:
 
 
 def difference(before: JsonObject, after: JsonObject) -> str:
-    """Return a unified diff of two states of an object, status and the server's own fields left out; empty: none."""
+    """Return a unified diff of two states of an object, status and the server's own fields left out; empty: none.
+
+    Keys are sorted, as kubectl prints them: their order says nothing.
+    """
     lines = difflib.unified_diff(_lines(before), _lines(after), "before", "after", lineterm="", n=3)
     return "\n".join(list(lines)[2:])
 
@@ -66,4 +69,4 @@ def joined(parts: Iterable[str], none: str = "-") -> str:
 def _lines(value: JsonObject) -> list[str]:
     metadata = {key: field for key, field in (value.get("metadata") or {}).items() if key not in _UNTOLD}
     told = {**{key: field for key, field in value.items() if key != "status"}, "metadata": metadata}
-    return yaml.safe_dump(told, sort_keys=False, allow_unicode=True, width=120).splitlines()
+    return yaml.safe_dump(told, sort_keys=True, allow_unicode=True, width=120).splitlines()

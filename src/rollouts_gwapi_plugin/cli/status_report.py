@@ -235,7 +235,7 @@ def _print_route(to: Console, route: RouteStatus) -> None:
         rows = table("rule", "name", "backends", "what")
         for rule in route.rules:
             rows.add_row(str(rule.index), rule.name or "-", _backends(rule), _what(rule))
-        to.print(Padding(rows, (0, 0, 0, 4)))
+        to.print(Padding(rows, (0, 0, 0, 4), expand=False))
     for line in _lines(route):
         to.print(f"    {line}", soft_wrap=True)
 

@@ -5,7 +5,7 @@ annotation on routes, and by what the command line says.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 from pydantic import ValidationError
@@ -50,7 +50,7 @@ class Remains:
     config_map: str = ""
     stable: str = ""
     canary: str = ""
-    label: Label = field(default_factory=lambda: Label(DEFAULT_LABEL_KEY, DEFAULT_LABEL_VALUE))
+    label: tuple[str, str] | None = None
 
 
 def read_rollout(raw: JsonObject) -> Rollout:
@@ -113,7 +113,7 @@ def gone_subject(connection: Connection, namespace: str, name: str, remains: Rem
         namespace=namespace,
         stable=remains.stable,
         canary=remains.canary,
-        label=remains.label,
+        label=Label(*(remains.label or (DEFAULT_LABEL_KEY, DEFAULT_LABEL_VALUE))),
     )
     place = remains.route_namespace or namespace
     return Subject(desired, config, place, _session(connection, place, config.config_map, key, ""))

@@ -1,0 +1,303 @@
+"""`cleanup`: nothing of a Rollout is left, nothing of anybody else is touched; D6, D29, D33."""
+
+import copy
+import json
+import sys
+from typing import Any
+
+import pytest
+from tests.service.world import LEDGER, Shop, header_step, route, rule
+
+from rollouts_gwapi_plugin.routes.label import ANNOTATION
+
+SHADOW = {"path": {"type": "PathPrefix", "value": "/shadow"}}
+
+
+def told(value: Any) -> Any:
+    """Return what a user wrote of a route: its spec, labels and annotations."""
+    return value["spec"], value["metadata"].get("labels"), value["metadata"].get("annotations")
+
+
+def service(name: str) -> dict[str, Any]:
+    """Make a Service in shop."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": name, "namespace": "shop"},
+        "spec": {"ports": [{"port": 80}]},
+    }
+
+
+def stand(town: Any) -> Any:
+    """Let everything of the Rollout stand on the route; return the route as it was before."""
+    before = town.api.read("HTTPRoute", "shop", "web")
+    shop = town.shop
+    shop.managed, shop.steps = ["canary", "shadow"], [{"setHeaderRoute": header_step("canary")}]
+    town.apply()
+    town.api.create(service("b"))
+    shop.header("canary")
+    shop.mirror("shadow", {"path": {"prefix": "/shadow"}})
+    shop.weight(30, b=5)
+    assert len(town.api.read("HTTPRoute", "shop", "web")["spec"]["rules"]) == 4
+    return before
+
+
+@pytest.mark.parametrize("gone", [False, True])
+def test_without_a_trace(town: Any, *, gone: bool) -> None:
+    """Route and namespace are as they were before the first call, whether the Rollout is there or deleted."""
+    before = stand(town)
+    if gone:
+        town.api.delete("Rollout", "shop", "web")
+
+    code, text, _ = town.run("cleanup", "web", "--weights", "--yes")
+
+    assert code == 0
+    assert told(town.api.read("HTTPRoute", "shop", "web")) == told(before)
+    assert town.api.find("ConfigMap", "shop", LEDGER) is None
+    assert text.endswith(f"ConfigMap shop/{LEDGER} was empty and is deleted\nRollout shop/web: all is given back\n")
+    assert ("names the plugin: its next reconcile puts things back" in text) != gone
+    assert "nothing of it was found" in town.run("cleanup", "web", "--weights", "--yes")[1]
+
+
+def test_weights_stay_unless_asked_for(town: Any) -> None:
+    """Without --weights the live split stays, experiments and managed rules go."""
+    stand(town)
+
+    assert town.run("cleanup", "web", "-y")[0] == 0
+    assert town.shop.rules() == ["s=65 c=30"]
+
+
+def test_the_route_is_written_before_its_record(town: Any) -> None:
+    """Removing is route first, then record, then the empty ConfigMap: a crash leaves no rule without a record (D6)."""
+    stand(town)
+    town.api.requests.clear()
+
+    town.run("cleanup", "web", "-y")
+
+    assert town.writes() == ["update httproutes", "update configmaps", "delete configmaps"]
+
+
+def test_a_conflict_is_met_by_computing_again(town: Any) -> None:
+    """A rule that somebody adds between read and write survives."""
+    stand(town)
+    edits = iter(
+        [lambda: town.api.edit("HTTPRoute", "shop", "web", lambda one: one["spec"]["rules"].insert(0, rule("x1")))]
+    )
+
+    def in_between(request: Any) -> None:
+        if (request.verb, request.plural) == ("update", "httproutes"):
+            next(edits, lambda: None)()
+
+    town.api.before_write(in_between)
+
+    assert town.run("cleanup", "web", "-y", "--weights")[0] == 0
+    assert town.shop.rules() == ["x=1", "s=100 c=0"]
+
+
+@pytest.mark.parametrize("options", [("--dry-run",), ()])
+def test_nothing_is_written_unasked(town: Any, options: tuple[str, ...]) -> None:
+    """A dry run, and a run without a terminal and without --yes, show the diff and write nothing."""
+    stand(town)
+    town.api.requests.clear()
+
+    code, text, complaint = town.run("cleanup", "web", "--weights", *options)
+
+    assert town.writes() == []
+    assert "-  - backendRefs:" in text
+    assert "+      weight: 100" in text
+    assert code == (0 if options else 1)
+    assert complaint == (
+        "" if options else "error: nothing was written: there is no terminal to ask on; add --yes, or --dry-run\n"
+    )
+
+
+@pytest.mark.parametrize(("answer", "code"), [("y\n", 0), ("n\n", 130)])
+def test_a_person_is_asked(town: Any, monkeypatch: pytest.MonkeyPatch, answer: str, code: int) -> None:
+    """On a terminal the answer decides."""
+    stand(town)
+
+    class Terminal:
+        """Somebody who types one line."""
+
+        def isatty(self) -> bool:
+            """Be a terminal."""
+            return True
+
+        def readline(self, *_: Any) -> str:
+            """Type the answer."""
+            return answer
+
+        def fileno(self) -> int:
+            """Have no descriptor."""
+            raise OSError
+
+    monkeypatch.setattr(sys, "stdin", Terminal())
+    monkeypatch.setattr("click.termui.visible_prompt_func", lambda _text: answer.strip())
+
+    assert town.run("cleanup", "web")[0] == code
+    assert (len(town.shop.rules()) == 1) == (code == 0)
+
+
+def test_only_what_is_gone(town: Any) -> None:
+    """--all-deleted gives back what no living Rollout has, on a route that a living one shares."""
+    town.api.update(route(rule("s100 c0"), rule("t100 d0")))
+    web = town.shop
+    web.managed = ["canary"]
+    town.apply()
+    web.header("canary")
+    other = Shop(
+        town.api,
+        web.folder,
+        managed=["beta"],
+        metadata={"name": "api", "uid": "uid-api"},
+        canary={"stableService": "t", "canaryService": "d"},
+    )
+    other.header("beta", value="2")
+    other.weight(20)
+
+    code, _, _ = town.run("cleanup", "--all-deleted", "--weights", "-y")
+
+    assert code == 0
+    assert web.rules() == ["s=100 c=0", "t=100 d=0", "canary: c=1"]
+    assert "shop/web" in json.loads(web.ledger()["httpManagedHeaderRoutes"])["rollouts"]
+    assert town.api.read("HTTPRoute", "shop", "web")["metadata"]["annotations"] == {ANNOTATION: "shop/web"}
+    assert "no Rollout that is gone has left anything behind" in town.run("cleanup", "--all-deleted")[1]
+
+
+def test_a_route_that_left_the_configuration(town: Any) -> None:
+    """What only the annotation tells of is given back, too (D29)."""
+    town.shop.weight(30)
+    town.api.create(route(rule("s100 c0"), name="next"))
+    town.shop.config = {"httpRoute": "next"}
+    town.apply()
+
+    assert town.run("cleanup", "web", "--weights", "-y")[0] == 0
+    assert town.shop.rules() == ["s=100 c=0"]
+    assert town.api.read("HTTPRoute", "shop", "web")["metadata"].get("labels") is None
+
+
+def test_services_that_nobody_knows(town: Any) -> None:
+    """The weights of a gone Rollout without managed rules need its Services' names, which may be given."""
+    town.shop.weight(30)
+    town.api.delete("Rollout", "shop", "web")
+
+    code, _, complaint = town.run("cleanup", "web", "--weights", "-y")
+    assert code == 1
+    assert "name them by --stable and --canary" in complaint
+
+    assert town.run("cleanup", "shop/web", "--weights", "-y", "--stable", "s", "--canary", "c")[0] == 0
+    assert town.shop.rules() == ["s=100 c=0"]
+
+
+def test_a_rollout_that_does_not_name_the_plugin_any_more(town: Any) -> None:
+    """Taking the plugin out of a Rollout first is the way to clean up for good: its Services are known still."""
+    before = stand(town)
+    town.shop.plugins = {}
+    town.apply()
+
+    code, text, _ = town.run("cleanup", "web", "--weights", "-y")
+
+    assert code == 0
+    assert "next reconcile" not in text
+    assert told(town.api.read("HTTPRoute", "shop", "web")) == told(before)
+
+
+def test_a_label_that_was_switched_off(town: Any) -> None:
+    """The label goes by the annotation, whatever the configuration says today; a user's label stays."""
+    town.shop.weight(30)
+    town.shop.config = {"httpRoute": "web", "disableInProgressLabel": True}
+    town.apply()
+
+    assert town.run("cleanup", "web", "-y")[0] == 0
+    assert town.api.read("HTTPRoute", "shop", "web")["metadata"].get("labels") is None
+
+
+def test_a_route_that_does_not_exist(town: Any) -> None:
+    """The record of a deleted route goes, and the ConfigMap with it."""
+    stand(town)
+    town.api.delete("HTTPRoute", "shop", "web")
+    town.api.create(route(rule("s100 c0"), name="next"))
+    town.shop.config = {"httpRoute": "next"}
+    town.apply()
+
+    code, text, _ = town.run("cleanup", "web", "-y")
+
+    assert code == 0
+    assert "the route does not exist; its record goes" in text
+    assert town.api.find("ConfigMap", "shop", LEDGER) is None
+
+
+def test_a_record_that_cannot_be_read(town: Any) -> None:
+    """Rules are known by their names then; the record is left, told, and the exit code is 1."""
+    stand(town)
+    town.api.edit("ConfigMap", "shop", LEDGER, lambda one: one["data"].update(httpManagedHeaderRoutes="{"))
+
+    code, text, _ = town.run("cleanup", "web", "-y", "--weights")
+
+    assert code == 1
+    assert f"wrong: ConfigMap shop/{LEDGER} is left as it is" in text
+    assert [line for line in town.shop.rules() if line.startswith(("canary", "shadow"))] == []
+
+
+def test_an_edited_rule_of_a_gone_rollout(town: Any) -> None:
+    """A rule that bears a recorded name and has become something else is left, and named."""
+    town.shop.managed = ["canary"]
+    town.apply()
+    town.shop.header("canary")
+    town.api.delete("Rollout", "shop", "web")
+    town.api.edit(
+        "HTTPRoute", "shop", "web", lambda one: one["spec"]["rules"][1].update(backendRefs=[{"name": "x", "port": 80}])
+    )
+
+    code, text, _ = town.run("cleanup", "web", "-y")
+
+    assert code == 0
+    assert "rule 1 is left: it bears the recorded name canary, but was changed" in text
+    assert town.shop.rules() == ["s=100 c=0", "canary: x=1"]
+
+
+def test_a_route_that_nothing_tells_of(town: Any) -> None:
+    """A route may be named; a name that is none is an error."""
+    other = copy.deepcopy(route(rule("s40 c60"), name="other"))
+    town.api.create(other)
+
+    assert town.run("cleanup", "web", "--weights", "-y", "--route", "httproutes/other")[0] == 0
+    assert town.shop.rules("other") == ["s=100 c=0"]
+    code, _, complaint = town.run("cleanup", "web", "-y", "--route", "other")
+    assert (code, complaint[:40]) == (1, "error: --route 'other': KIND/NAME is exp")
+
+
+def test_a_config_map_of_somebody_else_stays(town: Any) -> None:
+    """A ConfigMap that the plugin did not make is emptied of records, and stays."""
+    town.api.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": LEDGER, "namespace": "shop"}})
+    stand(town)
+
+    town.run("cleanup", "web", "-y")
+
+    assert town.api.read("ConfigMap", "shop", LEDGER).get("data") in (None, {})
+
+
+def test_for_machines(town: Any) -> None:
+    """JSON says what was planned, written and deleted."""
+    stand(town)
+
+    (found,) = town.json("cleanup", "web", "-y")
+
+    assert (found["rollout"], found["written"], found["configMapDeleted"]) == ("shop/web", True, True)
+    assert found["errors"] == []
+    assert [(one["kind"], one["name"], one["dropsRecord"], bool(one["diff"])) for one in found["routes"]] == [
+        ("HTTPRoute", "web", True, True)
+    ]
+
+
+@pytest.mark.parametrize("arguments", [(), ("web", "--all-deleted"), ("web", "--label", "key")])
+def test_a_wrong_command_line(town: Any, arguments: tuple[str, ...]) -> None:
+    """One Rollout or all that are gone; a label has key and value."""
+    assert town.run("cleanup", *arguments)[0] == 2
+
+
+@pytest.mark.parametrize("name", ["a/b/c", "/web"])
+def test_names_that_are_none(town: Any, name: str) -> None:
+    """A Rollout is named by NAME or NAMESPACE/NAME."""
+    code, _, complaint = town.run("cleanup", name)
+    assert (code, complaint.count("\n")) == (1, 1)
