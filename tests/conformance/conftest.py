@@ -145,7 +145,9 @@ class _Told:
         if isinstance(value, dict):
             return {name: self._tokens(entry, name) for name, entry in value.items()}
         if isinstance(value, list):
-            return [self._tokens(entry) for entry in value]
+            # Their order is that of their times, which a run may spread over a second or not.
+            entries = sorted(value, key=_owner) if key == "managedFields" else value
+            return [self._tokens(entry) for entry in entries]
         if not isinstance(value, str):
             return value
         if key == "resourceVersion" and value:
@@ -158,6 +160,10 @@ class _Told:
             return kind
         known = self._seen.setdefault(kind, {})
         return known.setdefault(value, f"{kind}-{len(known) + 1}")
+
+
+def _owner(entry: dict[str, Any]) -> tuple[str, ...]:
+    return tuple(entry.get(key, "") for key in ("manager", "operation", "subresource", "apiVersion"))
 
 
 def _unordered(value: Any) -> Any:

@@ -74,6 +74,7 @@ CORE: tuple[Kind, ...] = (
     _core("coordination.k8s.io", "leases", "Lease"),
     _core("discovery.k8s.io", "endpointslices", "EndpointSlice", generation=True),
     _core("events.k8s.io", "events", "Event", "ev"),
+    _core("networking.k8s.io", "ingresses", "Ingress", "ing", generation=True, status=True),
     _core(_RBAC, "clusterroles", "ClusterRole", namespaced=False),
     _core(_RBAC, "clusterrolebindings", "ClusterRoleBinding", namespaced=False),
     _core(_RBAC, "roles", "Role"),

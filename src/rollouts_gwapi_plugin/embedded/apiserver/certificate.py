@@ -1,9 +1,10 @@
-"""A certificate for 127.0.0.1, made for one run."""
+"""A certificate for 127.0.0.1 and further names, made for one run."""
 
 import datetime as dt
 import ipaddress
 import ssl
 import tempfile
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,8 +20,8 @@ class ServerCertificate:
     pem: str
 
 
-def make_certificate() -> ServerCertificate:
-    """Make a key and a self-signed certificate for 127.0.0.1 and localhost."""
+def make_certificate(hostnames: Iterable[str] = ()) -> ServerCertificate:
+    """Make a key and a self-signed certificate for 127.0.0.1, localhost and the hostnames."""
     # The import costs 100 ms, so only servers with TLS pay it.
     from cryptography import x509  # noqa: PLC0415
     from cryptography.hazmat.primitives import hashes, serialization  # noqa: PLC0415
@@ -29,7 +30,8 @@ def make_certificate() -> ServerCertificate:
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "embedded-apiserver")])
     now = dt.datetime.now(dt.UTC)
-    names = [x509.DNSName("localhost"), x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]
+    dns = [x509.DNSName(hostname) for hostname in ("localhost", *hostnames)]
+    names = [*dns, x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]
     builder = x509.CertificateBuilder(
         name, name, key.public_key(), x509.random_serial_number(), now - _SKEW, now + _LIFETIME
     )
