@@ -8,6 +8,7 @@ import os
 # The host sets this for every plugin that it starts (go-plugin's magic cookie of Argo Rollouts).
 COOKIE_NAME = "ARGO_ROLLOUTS_RPC_PLUGIN"
 COMMANDS = {
+    "adopt": "adopt:adopt",
     "cleanup": "cleanup:cleanup",
     "decode": "decode:decode",
     "demo": "demo:demo",
