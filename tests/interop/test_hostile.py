@@ -1,5 +1,7 @@
 """Big, many, unknown and broken things on the wire: each is answered or refused, and the session beside it lives on."""
 
+import contextlib
+import copy
 import socket
 import ssl
 from typing import TYPE_CHECKING, Any
@@ -27,23 +29,26 @@ GARBAGE = {
 }
 
 
-@pytest.mark.parametrize("name", GARBAGE)
-def test_garbage_on_another_connection(go_host: "Host", mode: "Mode", rollout: Rollout, name: str) -> None:
-    """A connection of garbage is ended and hurts nobody: the session beside it goes on, and the plugin stays."""
+def test_garbage_on_other_connections(go_host: "Host", mode: "Mode", rollout: Rollout) -> None:
+    """Connections of garbage are ended and hurt nobody: the session beside them goes on, and the plugin stays."""
     go_host.started(mode)
+    for garbage in GARBAGE.values():
+        send_and_wait_for_the_end(go_host.address, garbage)
+        assert go_host.do("ping")["error"] == ""
+
+    assert go_host.call("SetWeight", rollout=rollout, weight=20)["error"] == ""
+
+
+def send_and_wait_for_the_end(address: str, data: bytes) -> None:
+    """Send, close the sending side, and read until the other side closes, too."""
     with socket.socket(socket.AF_UNIX) as connection:
         connection.settimeout(10)
-        connection.connect(go_host.address)
-        connection.sendall(GARBAGE[name])
-        connection.shutdown(socket.SHUT_WR)
-        try:
+        connection.connect(address)
+        with contextlib.suppress(ConnectionError):
+            connection.sendall(data)
+            connection.shutdown(socket.SHUT_WR)
             while connection.recv(65536):
                 pass
-        except ConnectionResetError:
-            pass
-
-    assert go_host.do("ping")["error"] == ""
-    assert go_host.call("SetWeight", rollout=rollout, weight=20)["error"] == ""
 
 
 @pytest.mark.parametrize("protocol", ["netrpc", "grpc"])
@@ -82,6 +87,20 @@ def test_large_rollout(go_host: "Host", mode: "Mode", api: ApiServer, rollout: R
         assert go_host.call("SetWeight", rollout=rollout, weight=weight)["error"] == ""
     refs = api.read("HTTPRoute", "default", "web")["spec"]["rules"][0]["backendRefs"]
     assert [ref["weight"] for ref in refs] == [70, 30]
+
+
+def test_oversized_rollout(go_host: "Host", mode: "Mode", rollout: Rollout) -> None:
+    """A Rollout over the limit gets an error with the sizes, and all other calls go on."""
+    large = copy.deepcopy(rollout)
+    large["metadata"]["annotations"]["note"] = "x" * 20_000_000
+    go_host.started(mode)
+    error = go_host.call("SetWeight", rollout=large, weight=20)["error"]
+
+    assert "20000" in error, error
+    assert str({"netrpc": 8 << 20, "grpc": 16 << 20}[mode.protocol]) in error
+    assert go_host.call("VerifyWeight", rollout=large, weight=20)["verified"] == 0
+    assert go_host.do("ping")["error"] == ""
+    assert go_host.call("SetWeight", rollout=rollout, weight=20)["error"] == ""
 
 
 def test_parallel_calls(go_host: "Host", mode: "Mode", rollout: Rollout) -> None:

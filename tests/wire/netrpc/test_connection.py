@@ -11,7 +11,13 @@ from hypothesis import strategies as st
 from rollouts_gwapi_plugin.errors import GobError, RpcError, WireError
 from rollouts_gwapi_plugin.wire import gob
 from rollouts_gwapi_plugin.wire.gob.notation import to_json
-from rollouts_gwapi_plugin.wire.netrpc import CallReceived, ClientConnection, ReplyReceived, ServerConnection
+from rollouts_gwapi_plugin.wire.netrpc import (
+    CallReceived,
+    ClientConnection,
+    ReplyReceived,
+    ServerConnection,
+    Unreadable,
+)
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 REQUESTS = sorted([*GOLDEN.glob("rpc/*.request.bin"), *GOLDEN.glob("control/*.request.bin")])
@@ -216,3 +222,55 @@ def test_garbage(data: bytes, cut: int) -> None:
         server.receive(data[cut:])
     except WireError:
         return
+
+
+NOTE = gob.StructOf("Note", (gob.Field("Text", gob.STRING),))
+SMALL_LIMITS = gob.Limits(message_bytes=1000)
+
+
+@pytest.mark.parametrize("size", [1 << 20, 100, 1])
+def test_an_argument_over_the_limit_is_that_calls_trouble(size: int) -> None:
+    """A call with a message over the limit is received as unreadable, wherever it is cut; the next ones are whole."""
+    client, server = ClientConnection(), ServerConnection(limits=SMALL_LIMITS)
+    data = b"".join(client.call("Plugin.SetWeight", NOTE, {"Text": "x" * count})[1] for count in (3, 5000, 4, 5))
+
+    received = [call for start in range(0, len(data), size) for call in server.receive(data[start : start + size])]
+
+    assert [call.seq for call in received] == [0, 1, 2, 3]
+    assert isinstance(received[1].argument, Unreadable)
+    assert "a message of 50" in str(received[1].argument.error)
+    assert [call.argument for call in received if call.seq != 1] == [{"Text": "x" * count} for count in (3, 4, 5)]
+    assert len(server._incoming._decoder._messages._waiting) == 0
+
+
+@pytest.mark.parametrize("method", ["Plugin.Type", "Plugin." + "T" * 200])
+def test_an_argument_that_is_broken_inside_is_that_calls_trouble(method: str) -> None:
+    """A message whose inside can't be read is passed over, since its length is known."""
+    client, server = ClientConnection(), ServerConnection()
+    first = client.call("Plugin.SetWeight", NOTE, {"Text": "abc"})[1]
+    broken = first[:-5] + b"\x7f" + first[-4:]
+    received = server.receive(broken + client.call(method, NOTE, {"Text": "d"})[1])
+
+    assert [type(call.argument) for call in received] == [Unreadable, dict]
+
+
+@pytest.mark.parametrize(
+    ("argument", "message"),
+    [
+        (b"\xf7" + bytes(9), "an integer of 9 bytes"),
+        (b"\xf7", "an integer of 9 bytes"),
+        (b"\xfa\x01\x00\x00\x00\x00", "are the most"),
+    ],
+    ids=["no-integer", "no-integer-cut", "huge-and-cut"],
+)
+def test_an_argument_without_a_length_ends_the_connection(argument: bytes, message: str) -> None:
+    """Where not even the length of a message can be read nothing can follow."""
+    client, server = ClientConnection(), ServerConnection()
+    data = client.call("Plugin.Type", gob.INTERFACE, None)[1]
+    header = data.removesuffix(NIL)
+    assert header != data
+
+    with pytest.raises(GobError, match=message):
+        server.receive(header + argument)
+    with pytest.raises(GobError, match=message):
+        server.receive(data)

@@ -1,7 +1,8 @@
 """Decoder of a gob stream: bytes in, values out.
 
 `receive` takes bytes as they come, `next_value` returns the next value or `NEED_DATA`; where the bytes were cut makes
-no difference. A broken stream, or one over a limit, raises `GobError` with the place, and from then on always.
+no difference. A broken stream, or one over a limit, raises `GobError` with the place, and from then on always, unless
+`abandon_value` gives up on the value: messages say how long they are, so what follows can still be read.
 
 A value begins with a message of its own. Where it needs a new type in its midst the message ends there, and the value
 goes on in a later one. Its messages are joined as it is read; if one has not come yet, the value is read again from its
@@ -66,6 +67,17 @@ class Decoder:
         except GobError as error:
             self._error = error
             raise
+
+    def abandon_value(self) -> bool:
+        """After an error, take the next message for the start of a value; False if the stream can't go on at all."""
+        if not self._messages.pass_over():
+            return False
+        self._error = None
+        self._pieces.clear()
+        self._starved = False
+        self._reread = 0
+        self._types_used = len(self._types)
+        return True
 
     def finish(self) -> None:
         """Say that the stream has ended; raise `GobError` if it ended inside of a value."""

@@ -23,10 +23,35 @@ class MessageReader:
         self._waiting = bytearray()
         # Bytes of the stream before those that wait.
         self.offset = 0
+        # How much is left of a message that is passed over.
+        self._to_skip = 0
 
     def receive(self, data: bytes) -> None:
         """Take bytes of the stream."""
         self._waiting += data
+        if self._to_skip:
+            self._skip()
+
+    def pass_over(self) -> bool:
+        """Go on after an error: a message that is too long is dropped as it comes; False if nothing can follow."""
+        if not self._waiting or self._waiting[0] < SMALL:
+            return True
+        if 256 - self._waiting[0] > LONGEST:
+            return False
+        count, start = self._long_length(0)
+        if start > len(self._waiting):
+            # The length itself is cut, and too much already.
+            return False
+        if count > self._longest:
+            self._to_skip = start + count
+            self._skip()
+        return True
+
+    def _skip(self) -> None:
+        dropped = min(self._to_skip, len(self._waiting))
+        del self._waiting[:dropped]
+        self._to_skip -= dropped
+        self.offset += dropped
 
     def next_piece(self) -> tuple[bytearray, int] | None:
         """Return the next message that is not a definition, and where it begins; None if it has not come."""

@@ -1,6 +1,6 @@
 """net/rpc: calls and replies as gob values on a stream."""
 
 from rollouts_gwapi_plugin.wire.netrpc.connection import ClientConnection, ServerConnection
-from rollouts_gwapi_plugin.wire.netrpc.events import CallReceived, ReplyReceived
+from rollouts_gwapi_plugin.wire.netrpc.events import CallReceived, ReplyReceived, Unreadable
 
-__all__ = ["CallReceived", "ClientConnection", "ReplyReceived", "ServerConnection"]
+__all__ = ["CallReceived", "ClientConnection", "ReplyReceived", "ServerConnection", "Unreadable"]

@@ -8,11 +8,11 @@ holds one lock around making and sending it. `receive` raises GobError or RpcErr
 from collections.abc import Mapping
 from typing import Any
 
-from rollouts_gwapi_plugin.errors import RpcError
+from rollouts_gwapi_plugin.errors import GobError, RpcError
 from rollouts_gwapi_plugin.wire.gob import NEED_DATA, Decoder, Limits, Projection
 from rollouts_gwapi_plugin.wire.gob.encode import Encoder
 from rollouts_gwapi_plugin.wire.gob.types import EMPTY_STRUCT, STRING, UINT, Field, GoType, StructOf
-from rollouts_gwapi_plugin.wire.netrpc.events import CallReceived, ReplyReceived
+from rollouts_gwapi_plugin.wire.netrpc.events import CallReceived, ReplyReceived, Unreadable
 
 REQUEST = StructOf("Request", (Field("ServiceMethod", STRING), Field("Seq", UINT)))
 RESPONSE = StructOf("Response", (*REQUEST.fields, Field("Error", STRING)))
@@ -47,6 +47,11 @@ class _Incoming:
         if body is not NEED_DATA:
             self._header = None
         return body
+
+    def abandon_body(self) -> bool:
+        """Give up on the body of the pair after an error; False if the stream can't go on."""
+        self._header = None
+        return self._decoder.abandon_value()
 
 
 def check_header(value: Any) -> dict[str, Any]:
@@ -83,11 +88,20 @@ class ServerConnection:
         calls = []
         while (header := self._incoming.header()) is not None:
             method = header["ServiceMethod"]
-            argument = self._incoming.body(self._projections.get(method))
+            argument = self._argument(method)
             if argument is NEED_DATA:
                 break
             calls.append(CallReceived(header["Seq"], method, argument))
         return calls
+
+    def _argument(self, method: str) -> Any:
+        """Return the argument, `NEED_DATA`, or why it can't be read: as in Go, that is the call's trouble alone."""
+        try:
+            return self._incoming.body(self._projections.get(method))
+        except GobError as error:
+            if not self._incoming.abandon_body():
+                raise
+            return Unreadable(error)
 
     def reply(self, call: CallReceived, go_type: GoType, value: Any) -> bytes:
         """Return the answer of a call."""

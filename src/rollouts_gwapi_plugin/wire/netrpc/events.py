@@ -3,10 +3,19 @@
 from dataclasses import dataclass
 from typing import Any
 
+from rollouts_gwapi_plugin.errors import GobError
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """In place of an argument: why it can't be read. The call still waits for a reply."""
+
+    error: GobError
+
 
 @dataclass(frozen=True, slots=True)
 class CallReceived:
-    """A call that waits for a reply; the argument is a gob value as it came."""
+    """A call that waits for a reply; the argument is a gob value as it came, or `Unreadable`."""
 
     seq: int
     method: str
