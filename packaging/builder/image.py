@@ -29,10 +29,10 @@ def make_image(executables: Mapping[str, Path], target: Path) -> None:
             copied = context / "dist" / f"{NAME}-linux-{name}"
             shutil.copyfile(executable, copied)
             copied.chmod(0o755)
-        platforms = ",".join(f"linux/{name}" for name in executables)
-        # chroot isolation needs neither a daemon nor user namespaces, and nothing is run in the image anyway.
-        _buildah(folder, "build", "--isolation=chroot", "--timestamp=0", f"--platform={platforms}",
-                 f"--manifest={NAME}", str(context))  # fmt: skip
+        for name in sorted(executables):  # one after the other: the list keeps their order
+            # chroot isolation needs neither a daemon nor user namespaces, and nothing is run in the image anyway.
+            _buildah(folder, "build", "--isolation=chroot", "--timestamp=0", f"--platform=linux/{name}",
+                     f"--manifest={NAME}", str(context))  # fmt: skip
         layout = folder / "layout"
         _buildah(folder, "manifest", "push", "--all", NAME, f"oci:{layout}")
         _pack(layout, target)

@@ -50,6 +50,9 @@ def make_plugin(tree: Path, *, strict: bool) -> None:
     """Lay out the plugin itself, from this work tree."""
     source, target = ROOT / "src" / "rollouts_gwapi_plugin", tree / SITE / "rollouts_gwapi_plugin"
     shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__", "*.pyc", "*.pyi", "py.typed"))
+    for description in sorted((ROOT / "examples").glob("*/demo.yaml")):
+        example = description.parent
+        shutil.copytree(example, target / "examples" / example.name, ignore=shutil.ignore_patterns("README.md"))
     compile_sources(tree / SITE, "", strict=strict)
     shutil.copy(BOOTSTRAP, tree / "main.py")
     compile_sources(tree, "rollouts-gwapi-plugin/", strict=strict)

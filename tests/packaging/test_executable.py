@@ -26,6 +26,7 @@ from tests.packaging.rooms import (
     wait_until,
 )
 
+from rollouts_gwapi_plugin.cli.main import COMMANDS
 from rollouts_gwapi_plugin.embedded.apiserver import ApiServer
 
 PLUGIN = "/plugin-bin/gatewayAPI"
@@ -152,11 +153,39 @@ def test_a_damaged_tree_is_mended(controller: Host, plugin_bin: Path, space: Spa
 
 
 @pytest.mark.usefixtures("cluster")
-def test_command_line(space: Space) -> None:
-    """The other commands run from the same file."""
-    done = space.run(PLUGIN, "version")
+@pytest.mark.parametrize("command", sorted({*COMMANDS, "serve"}))
+def test_every_command_is_carried(space: Space, command: str) -> None:
+    """Each command's module and all that it imports at once are in the file."""
+    done = space.run(PLUGIN, command, "--help")
 
-    assert (0, "0.1.0\n") == (done.returncode, done.stdout), done.stderr
+    assert done.returncode == 0, done.stderr
+    assert "Usage" in done.stdout or "usage" in done.stdout
+
+
+@pytest.mark.usefixtures("cluster")
+def test_demo(space: Space) -> None:
+    """The demo, which uses every part (API, gateway, plots, the plugin as a child), runs in the empty root."""
+    space.description["binds"]["/out"] = str(space.folder / "out")
+    (space.folder / "out").mkdir()
+    (space.folder / "out").chmod(0o777)
+
+    done = space.run(PLUGIN, "demo", "--fast", "--plot", "/out/demo.svg")
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert (space.folder / "out" / "demo.svg").stat().st_size > 0
+
+
+@pytest.mark.usefixtures("cluster")
+def test_kubeconfig(space: Space, cluster: ApiServer) -> None:
+    """A kubeconfig is read by the part of the official package that is carried."""
+    kubeconfig = cluster.write_kubeconfig(space.folder / "kubeconfig")
+    kubeconfig.chmod(0o644)
+    space.description["files"]["/kubeconfig"] = str(kubeconfig)
+
+    done = space.run(PLUGIN, "status", "missing", "--kubeconfig", "/kubeconfig")
+
+    assert done.returncode == 1
+    assert "missing does not exist" in done.stdout, done.stderr
 
 
 @pytest.mark.usefixtures("cluster")
