@@ -354,6 +354,16 @@ def test_the_selector_that_matches_nothing_is_named(shop: Shop) -> None:
         shop.weight(20)
 
 
+def test_a_forbidden_list_does_not_stop_the_named_routes(shop: Shop, api: ApiServer) -> None:
+    """The named route is written, the error is about the list (D21)."""
+    shop.config = {"httpRouteSelector": {"matchLabels": {"app": "x"}}, "httpRoute": "web"}
+
+    with api.deny("list", "httproutes"), pytest.raises(Forbidden, match="list"):
+        shop.weight(20)
+
+    assert ["s=80 c=20"] == shop.rules()
+
+
 def test_a_selector_costs_one_list(shop: Shop, api: ApiServer) -> None:
     """The list is the read (D21), and a route that is also named is handled once."""
     api.edit("HTTPRoute", "shop", "web", lambda o: o["metadata"].update(labels={"app": "x"}))

@@ -52,6 +52,7 @@ def _weight_in_the_header_rule(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(headers, "canary_of", with_weight)
 
 
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize(
     ("plant", "invariant"),
     [(_route_before_record, "M4"), (_index_for_identity, "U1|M4|A1|W3"), (_weight_in_the_header_rule, "W2|W3")],

@@ -85,23 +85,8 @@ def _of_family(
     namespace: str,
     deadline: Deadline,
 ) -> list[Target]:
-    found: dict[str, Target] = {}
-    selector = config.selector(kind.family)
-    if selector is not None:
-        empty = Target(kind, namespace, "", takes_headers=config.use_header_routes, resource=resource)
-        try:
-            listed = cluster.client.list(resource, namespace, label_selector=selector.text, deadline=deadline)
-        except PluginError as error:
-            return [replace(empty, name=f"(selector {selector.text or 'everything'})", error=error)]
-        for raw in listed:
-            name = raw["metadata"]["name"]
-            found[name] = replace(empty, name=name, raw=raw)
-        if not listed and not config.entries(kind.family):
-            nothing = ConfigError(
-                f"{kind.family}RouteSelector ({selector.text or 'everything'}) matches no {kind.kind} in namespace"
-                f" {namespace}; label a route so, or correct the selector"
-            )
-            return [replace(empty, name="(selector)", error=nothing)]
+    listed = _selected(cluster, config, kind, namespace, deadline)
+    found = {target.name: target for target in listed}
     for entry in config.entries(kind.family):
         known = found.get(entry.name)
         if known is not None:
@@ -110,6 +95,35 @@ def _of_family(
             target = Target(kind, namespace, entry.name, takes_headers=entry.use_header_routes, resource=resource)
             found[entry.name] = read_target(cluster, target, deadline)
     return list(found.values())
+
+
+def _selected(
+    cluster: Cluster, config: PluginConfig, kind: RouteKind, namespace: str, deadline: Deadline
+) -> list[Target]:
+    """Return what the selector takes; a list that fails, or is empty and all there is, is a target with that error."""
+    selector = config.selector(kind.family)
+    if selector is None:
+        return []
+    text = selector.text or "everything"
+    broken = Target(kind, namespace, f"(selector {text})", takes_headers=config.use_header_routes)
+
+    def list_at(resource: ResourceType) -> list[Target]:
+        listed = cluster.client.list(resource, namespace, label_selector=selector.text, deadline=deadline)
+        return [replace(broken, name=raw["metadata"]["name"], resource=resource, raw=raw) for raw in listed]
+
+    try:
+        targets = cluster.discovery.on_served(
+            kind.group, kind.plural, kind.kind, kind.versions, list_at, deadline=deadline
+        )
+    except PluginError as error:
+        return [replace(broken, error=error)]
+    if targets or config.entries(kind.family):
+        return targets
+    nothing = ConfigError(
+        f"{kind.family}RouteSelector ({text}) matches no {kind.kind} in namespace {namespace};"
+        " label a route so, or correct the selector"
+    )
+    return [replace(broken, error=nothing)]
 
 
 def read_target(cluster: Cluster, target: Target, deadline: Deadline) -> Target:
