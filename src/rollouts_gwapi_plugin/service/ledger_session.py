@@ -34,6 +34,8 @@ class LedgerSession:
     lock: Lock = field(default_factory=Lock)
     _raw: JsonObject | None = None
     _read: bool = False
+    _unreadable: PluginError | None = None
+    # Why the part that was asked for last is of no use.
     trouble: PluginError | None = None
 
     def __str__(self) -> str:
@@ -46,19 +48,20 @@ class LedgerSession:
     def _refresh(self) -> None:
         """Read the ConfigMap; trouble is kept, not raised."""
         self._read = True
-        self.trouble = None
+        self._unreadable = None
         try:
             self._raw = self.client.get(CONFIG_MAPS, self.namespace, self.name, deadline=self.deadline)
         except NotFound:
             self._raw = None
         except PluginError as error:
             self._raw = None
-            self.trouble = error
+            self._unreadable = error
 
     def ledger(self, family: str) -> Ledger | None:
         """Return the family's part; None where it can't be read, and then `trouble` says why."""
         if not self._read:
             self._refresh()
+        self.trouble = self._unreadable
         if self.trouble is not None:
             return None
         try:
