@@ -5,7 +5,8 @@ until InitPlugin and a ping were answered, resident memory, SetWeight with nothi
 second, API requests a call, and the end after Quit and after the host was killed. The API server is the embedded one,
 in this process, which answers at once; the client's rate limit is lifted, since it is there to be slow.
 
-Run as `python -m bench.bench_plugin` from the top folder; BENCH_CALLS sets the number of calls (10000).
+Run as `python -m bench.bench_plugin` from the top folder; BENCH_CALLS sets the number of calls (10000), BENCH_MODES the
+ways to connect ("netrpc netrpc-mtls grpc grpc-mtls").
 """
 
 import os
@@ -27,6 +28,7 @@ from tests.interop.conftest import MODES, Host, Mode, build_host, create_web, we
 from rollouts_gwapi_plugin.embedded.apiserver import ApiServer
 
 CALLS = int(os.environ.get("BENCH_CALLS", "10000"))
+WAYS = os.environ.get("BENCH_MODES", " ".join(map(str, MODES))).split()
 STARTS = 7
 # What the figures of net/rpc are held against: the highest that is good.
 TARGETS = {"start, warm: handshake, ms": 600.0, "RSS after all calls, MB": 70.0, "no change: p50, ms": 4.0}
@@ -151,7 +153,7 @@ def main() -> None:
         create_web(api)
         binary = Path(folder) / "host"
         build_host(binary)
-        for mode in MODES:
+        for mode in (mode for mode in MODES if str(mode) in WAYS):
             bench = Bench(binary, mode, Path(folder), api)
             results[str(mode)] = bench.starts() | bench.calls() | bench.death()
     show(results)
