@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import pytest
+from tests.cli.town import Town
 from tests.service.world import LEDGER, header_step, route, rule
 
 PREFIX = {"type": "PathPrefix", "value": "/"}
@@ -15,7 +16,7 @@ def matches(value: str = "1") -> list[dict[str, Any]]:
 
 
 @pytest.fixture
-def old(town: Any) -> Any:
+def old(town: Town) -> Town:
     """Let the route have rules of an older plugin: without names, on no record."""
     town.shop.managed, town.shop.steps = ["canary"], [{"setHeaderRoute": header_step("canary")}, {"setWeight": 30}]
     town.shop.status["currentStepIndex"] = 1
@@ -36,7 +37,7 @@ def old(town: Any) -> Any:
 CHOICE = ("adopt", "web", "--route", "HTTPRoute/web", "--rule", "1", "--managed-route", "canary")
 
 
-def test_what_looks_alike(old: Any) -> None:
+def test_what_looks_alike(old: Town) -> None:
     """Unnamed rules with only the canary, or a mirror to it, are shown with why and with the command to adopt them."""
     found = old.json("adopt", "web")
 
@@ -53,14 +54,14 @@ def test_what_looks_alike(old: Any) -> None:
     assert old.writes() == []
 
 
-def test_nothing_looks_alike(town: Any) -> None:
+def test_nothing_looks_alike(town: Town) -> None:
     """A route of the user's alone has nothing to adopt."""
     code, text, _ = town.run("adopt", "web")
 
     assert (code, text) == (0, "Rollout shop/web: no rule looks like the plugin's without being known as such\n")
 
 
-def test_an_adopted_rule_is_removed_with_the_others(old: Any) -> None:
+def test_an_adopted_rule_is_removed_with_the_others(old: Town) -> None:
     """RemoveManagedRoutes takes exactly the adopted rule; the other look-alikes stay (D16)."""
     code, text, _ = old.run(*CHOICE, "--yes")
 
@@ -76,7 +77,7 @@ def test_an_adopted_rule_is_removed_with_the_others(old: Any) -> None:
     assert rules[2]["name"] == "mine"
 
 
-def test_an_adopted_rule_is_kept_while_steps_ask_for_it(old: Any) -> None:
+def test_an_adopted_rule_is_kept_while_steps_ask_for_it(old: Town) -> None:
     """The next SetWeight finds the step's rule in the adopted one, and makes no second."""
     old.api.update(route(rule("s100 c0"), rule("c1", matches=matches())))
     old.run(*CHOICE, "--yes")
@@ -87,7 +88,7 @@ def test_an_adopted_rule_is_kept_while_steps_ask_for_it(old: Any) -> None:
     assert old.json("adopt", "web") == []
 
 
-def test_a_mirror_rule(old: Any) -> None:
+def test_a_mirror_rule(old: Town) -> None:
     """A mirror rule is recorded as one."""
     old.run("adopt", "web", "--route", "httproutes/web", "--rule", "4", "--managed-route", "shadow", "-y")
 
@@ -96,7 +97,7 @@ def test_a_mirror_rule(old: Any) -> None:
     assert [one["rule"] for one in old.json("adopt", "web")] == [1, 2]
 
 
-def test_two_rules_of_one_managed_route(old: Any) -> None:
+def test_two_rules_of_one_managed_route(old: Town) -> None:
     """Each adopted rule has a mark of its own, and what was recorded before stays."""
     old.run(*CHOICE, "-y")
     old.run("adopt", "web", "--route", "HTTPRoute/web", "--rule", "2", "--managed-route", "canary", "-y")
@@ -115,7 +116,7 @@ def test_two_rules_of_one_managed_route(old: Any) -> None:
         ({"--route": "HTTPRoute/absent"}, "is none of the Rollout's routes: HTTPRoute/web"),
     ],
 )
-def test_a_wrong_choice(old: Any, change: dict[str, str], text: str) -> None:
+def test_a_wrong_choice(old: Town, change: dict[str, str], text: str) -> None:
     """What does not look like the plugin's can't be adopted, by mistake or otherwise."""
     words = list(CHOICE)
     for option, value in change.items():
@@ -129,14 +130,14 @@ def test_a_wrong_choice(old: Any, change: dict[str, str], text: str) -> None:
     assert old.writes() == []
 
 
-def test_an_adopted_rule_is_not_adopted_twice(old: Any) -> None:
+def test_an_adopted_rule_is_not_adopted_twice(old: Town) -> None:
     """What is known already is said to be."""
     old.run(*CHOICE, "-y")
 
     assert "rule 1 is managed route canary already (known by record)" in old.run(*CHOICE, "-y")[2]
 
 
-def test_nothing_is_recorded_unasked(old: Any) -> None:
+def test_nothing_is_recorded_unasked(old: Town) -> None:
     """Without a terminal and without --yes nothing is written; half a choice is a wrong command line."""
     code, _, complaint = old.run(*CHOICE)
 
@@ -145,7 +146,7 @@ def test_nothing_is_recorded_unasked(old: Any) -> None:
     assert old.writes() == []
 
 
-def test_a_record_that_cannot_be_written(old: Any) -> None:
+def test_a_record_that_cannot_be_written(old: Town) -> None:
     """Missing rights are one line with the rule to add."""
     with old.api.deny("create", "configmaps"):
         code, _, complaint = old.run(*CHOICE, "-y")
@@ -154,7 +155,7 @@ def test_a_record_that_cannot_be_written(old: Any) -> None:
     assert 'resources: ["configmaps"], verbs: ["create"]' in complaint
 
 
-def test_a_rule_that_changes_meanwhile(old: Any) -> None:
+def test_a_rule_that_changes_meanwhile(old: Town) -> None:
     """A rule that somebody edits between look and record is not claimed, and that is told."""
 
     def edit(request: Any) -> None:

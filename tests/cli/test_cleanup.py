@@ -6,7 +6,8 @@ import sys
 from typing import Any
 
 import pytest
-from tests.service.world import LEDGER, Shop, header_step, route, rule
+from tests.cli.town import Town
+from tests.service.world import LEDGER, Shop, header_step, route, rule, service
 
 from rollouts_gwapi_plugin.routes.label import ANNOTATION
 
@@ -18,17 +19,7 @@ def told(value: Any) -> Any:
     return value["spec"], value["metadata"].get("labels"), value["metadata"].get("annotations")
 
 
-def service(name: str) -> dict[str, Any]:
-    """Make a Service in shop."""
-    return {
-        "apiVersion": "v1",
-        "kind": "Service",
-        "metadata": {"name": name, "namespace": "shop"},
-        "spec": {"ports": [{"port": 80}]},
-    }
-
-
-def stand(town: Any) -> Any:
+def stand(town: Town) -> Any:
     """Let everything of the Rollout stand on the route; return the route as it was before."""
     before = town.api.read("HTTPRoute", "shop", "web")
     shop = town.shop
@@ -43,7 +34,7 @@ def stand(town: Any) -> Any:
 
 
 @pytest.mark.parametrize("gone", [False, True])
-def test_without_a_trace(town: Any, *, gone: bool) -> None:
+def test_without_a_trace(town: Town, *, gone: bool) -> None:
     """Route and namespace are as they were before the first call, whether the Rollout is there or deleted."""
     before = stand(town)
     if gone:
@@ -59,7 +50,7 @@ def test_without_a_trace(town: Any, *, gone: bool) -> None:
     assert "nothing of it was found" in town.run("cleanup", "web", "--weights", "--yes")[1]
 
 
-def test_weights_stay_unless_asked_for(town: Any) -> None:
+def test_weights_stay_unless_asked_for(town: Town) -> None:
     """Without --weights the live split stays, experiments and managed rules go."""
     stand(town)
 
@@ -67,7 +58,7 @@ def test_weights_stay_unless_asked_for(town: Any) -> None:
     assert town.shop.rules() == ["s=65 c=30"]
 
 
-def test_the_route_is_written_before_its_record(town: Any) -> None:
+def test_the_route_is_written_before_its_record(town: Town) -> None:
     """Removing is route first, then record, then the empty ConfigMap: a crash leaves no rule without a record (D6)."""
     stand(town)
     town.api.requests.clear()
@@ -77,7 +68,7 @@ def test_the_route_is_written_before_its_record(town: Any) -> None:
     assert town.writes() == ["update httproutes", "update configmaps", "delete configmaps"]
 
 
-def test_a_conflict_is_met_by_computing_again(town: Any) -> None:
+def test_a_conflict_is_met_by_computing_again(town: Town) -> None:
     """A rule that somebody adds between read and write survives."""
     stand(town)
     edits = iter(
@@ -95,7 +86,7 @@ def test_a_conflict_is_met_by_computing_again(town: Any) -> None:
 
 
 @pytest.mark.parametrize("options", [("--dry-run",), ()])
-def test_nothing_is_written_unasked(town: Any, options: tuple[str, ...]) -> None:
+def test_nothing_is_written_unasked(town: Town, options: tuple[str, ...]) -> None:
     """A dry run, and a run without a terminal and without --yes, show the diff and write nothing."""
     stand(town)
     town.api.requests.clear()
@@ -112,7 +103,7 @@ def test_nothing_is_written_unasked(town: Any, options: tuple[str, ...]) -> None
 
 
 @pytest.mark.parametrize(("answer", "code"), [("y\n", 0), ("n\n", 130)])
-def test_a_person_is_asked(town: Any, monkeypatch: pytest.MonkeyPatch, answer: str, code: int) -> None:
+def test_a_person_is_asked(town: Town, monkeypatch: pytest.MonkeyPatch, answer: str, code: int) -> None:
     """On a terminal the answer decides."""
     stand(town)
 
@@ -138,7 +129,7 @@ def test_a_person_is_asked(town: Any, monkeypatch: pytest.MonkeyPatch, answer: s
     assert (len(town.shop.rules()) == 1) == (code == 0)
 
 
-def test_only_what_is_gone(town: Any) -> None:
+def test_only_what_is_gone(town: Town) -> None:
     """--all-deleted gives back what no living Rollout has, on a route that a living one shares."""
     town.api.update(route(rule("s100 c0"), rule("t100 d0")))
     web = town.shop
@@ -164,7 +155,7 @@ def test_only_what_is_gone(town: Any) -> None:
     assert "no Rollout that is gone has left anything behind" in town.run("cleanup", "--all-deleted")[1]
 
 
-def test_a_route_that_left_the_configuration(town: Any) -> None:
+def test_a_route_that_left_the_configuration(town: Town) -> None:
     """What only the annotation tells of is given back, too (D29)."""
     town.shop.weight(30)
     town.api.create(route(rule("s100 c0"), name="next"))
@@ -176,7 +167,7 @@ def test_a_route_that_left_the_configuration(town: Any) -> None:
     assert town.api.read("HTTPRoute", "shop", "web")["metadata"].get("labels") is None
 
 
-def test_services_that_nobody_knows(town: Any) -> None:
+def test_services_that_nobody_knows(town: Town) -> None:
     """The weights of a gone Rollout without managed rules need its Services' names, which may be given."""
     town.shop.weight(30)
     town.api.delete("Rollout", "shop", "web")
@@ -189,7 +180,7 @@ def test_services_that_nobody_knows(town: Any) -> None:
     assert town.shop.rules() == ["s=100 c=0"]
 
 
-def test_a_rollout_that_does_not_name_the_plugin_any_more(town: Any) -> None:
+def test_a_rollout_that_does_not_name_the_plugin_any_more(town: Town) -> None:
     """Taking the plugin out of a Rollout first is the way to clean up for good: its Services are known still."""
     before = stand(town)
     town.shop.plugins = {}
@@ -202,7 +193,7 @@ def test_a_rollout_that_does_not_name_the_plugin_any_more(town: Any) -> None:
     assert told(town.api.read("HTTPRoute", "shop", "web")) == told(before)
 
 
-def test_a_label_that_was_switched_off(town: Any) -> None:
+def test_a_label_that_was_switched_off(town: Town) -> None:
     """The label goes by the annotation, whatever the configuration says today; a user's label stays."""
     town.shop.weight(30)
     town.shop.config = {"httpRoute": "web", "disableInProgressLabel": True}
@@ -212,7 +203,7 @@ def test_a_label_that_was_switched_off(town: Any) -> None:
     assert town.api.read("HTTPRoute", "shop", "web")["metadata"].get("labels") is None
 
 
-def test_a_route_that_does_not_exist(town: Any) -> None:
+def test_a_route_that_does_not_exist(town: Town) -> None:
     """The record of a deleted route goes, and the ConfigMap with it."""
     stand(town)
     town.api.delete("HTTPRoute", "shop", "web")
@@ -227,7 +218,7 @@ def test_a_route_that_does_not_exist(town: Any) -> None:
     assert town.api.find("ConfigMap", "shop", LEDGER) is None
 
 
-def test_a_record_that_cannot_be_read(town: Any) -> None:
+def test_a_record_that_cannot_be_read(town: Town) -> None:
     """Rules are known by their names then; the record is left, told, and the exit code is 1."""
     stand(town)
     town.api.edit("ConfigMap", "shop", LEDGER, lambda one: one["data"].update(httpManagedHeaderRoutes="{"))
@@ -239,7 +230,7 @@ def test_a_record_that_cannot_be_read(town: Any) -> None:
     assert [line for line in town.shop.rules() if line.startswith(("canary", "shadow"))] == []
 
 
-def test_an_edited_rule_of_a_gone_rollout(town: Any) -> None:
+def test_an_edited_rule_of_a_gone_rollout(town: Town) -> None:
     """A rule that bears a recorded name and has become something else is left, and named."""
     town.shop.managed = ["canary"]
     town.apply()
@@ -256,7 +247,7 @@ def test_an_edited_rule_of_a_gone_rollout(town: Any) -> None:
     assert town.shop.rules() == ["s=100 c=0", "canary: x=1"]
 
 
-def test_a_route_that_nothing_tells_of(town: Any) -> None:
+def test_a_route_that_nothing_tells_of(town: Town) -> None:
     """A route may be named; a name that is none is an error."""
     other = copy.deepcopy(route(rule("s40 c60"), name="other"))
     town.api.create(other)
@@ -267,7 +258,7 @@ def test_a_route_that_nothing_tells_of(town: Any) -> None:
     assert (code, complaint[:40]) == (1, "error: --route 'other': KIND/NAME is exp")
 
 
-def test_a_config_map_of_somebody_else_stays(town: Any) -> None:
+def test_a_config_map_of_somebody_else_stays(town: Town) -> None:
     """A ConfigMap that the plugin did not make is emptied of records, and stays."""
     town.api.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": LEDGER, "namespace": "shop"}})
     stand(town)
@@ -277,7 +268,7 @@ def test_a_config_map_of_somebody_else_stays(town: Any) -> None:
     assert town.api.read("ConfigMap", "shop", LEDGER).get("data") in (None, {})
 
 
-def test_for_machines(town: Any) -> None:
+def test_for_machines(town: Town) -> None:
     """JSON says what was planned, written and deleted."""
     stand(town)
 
@@ -291,13 +282,13 @@ def test_for_machines(town: Any) -> None:
 
 
 @pytest.mark.parametrize("arguments", [(), ("web", "--all-deleted"), ("web", "--label", "key")])
-def test_a_wrong_command_line(town: Any, arguments: tuple[str, ...]) -> None:
+def test_a_wrong_command_line(town: Town, arguments: tuple[str, ...]) -> None:
     """One Rollout or all that are gone; a label has key and value."""
     assert town.run("cleanup", *arguments)[0] == 2
 
 
 @pytest.mark.parametrize("name", ["a/b/c", "/web"])
-def test_names_that_are_none(town: Any, name: str) -> None:
+def test_names_that_are_none(town: Town, name: str) -> None:
     """A Rollout is named by NAME or NAMESPACE/NAME."""
     code, _, complaint = town.run("cleanup", name)
     assert (code, complaint.count("\n")) == (1, 1)

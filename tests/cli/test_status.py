@@ -3,7 +3,8 @@
 from typing import Any
 
 import pytest
-from tests.service.world import LEDGER, header_step, route, rule
+from tests.cli.town import Town
+from tests.service.world import LEDGER, header_step, route, rule, service
 
 from rollouts_gwapi_plugin.cli.main import run
 from rollouts_gwapi_plugin.routes.label import ANNOTATION
@@ -20,7 +21,7 @@ def whats(found: Any) -> list[str]:
     ]
 
 
-def test_a_rollout_with_everything(town: Any) -> None:
+def test_a_rollout_with_everything(town: Town) -> None:
     """Pair, experiment, recorded managed rule, look-alike and user's rule are told apart, with their live weights."""
     shop = town.shop
     shop.managed, shop.steps = ["canary"], [{"setHeaderRoute": header_step("canary")}, {"setWeight": 30}]
@@ -28,8 +29,7 @@ def test_a_rollout_with_everything(town: Any) -> None:
     shop.header("canary")
     town.api.edit("HTTPRoute", "shop", "web", lambda one: one["spec"]["rules"].append(rule("c1", matches=HEADERS)))
     town.api.edit("HTTPRoute", "shop", "web", lambda one: one["spec"]["rules"].append(rule("x1")))
-    town.api.create({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "b", "namespace": "shop"},
-                     "spec": {"ports": [{"port": 80}]}})  # fmt: skip
+    town.api.create(service("b"))
     shop.weight(30, b=5)
 
     code, text, _ = town.run("status", "web")
@@ -52,7 +52,7 @@ def test_a_rollout_with_everything(town: Any) -> None:
     assert "the label is on, for shop/web" in text
 
 
-def test_a_lost_record(town: Any) -> None:
+def test_a_lost_record(town: Town) -> None:
     """Without the record a rule is known by its name, which is what the plugin goes by, too (D7)."""
     town.shop.managed = ["canary"]
     town.apply()
@@ -64,7 +64,7 @@ def test_a_lost_record(town: Any) -> None:
     assert whats(found["routes"][0])[1] == "1 managed canary known by name canary=1"
 
 
-def test_a_record_without_its_rule(town: Any) -> None:
+def test_a_record_without_its_rule(town: Town) -> None:
     """What is on record and not on the route any more is named."""
     town.shop.managed = ["canary"]
     town.apply()
@@ -76,7 +76,7 @@ def test_a_record_without_its_rule(town: Any) -> None:
     assert found["routes"][0]["stale"] == ["managed route canary"]
 
 
-def test_a_rule_with_a_name_of_its_own_is_the_users(town: Any) -> None:
+def test_a_rule_with_a_name_of_its_own_is_the_users(town: Town) -> None:
     """A canary-only rule that bears a name that the plugin would not give is no look-alike (gw#217)."""
     town.api.edit(
         "HTTPRoute", "shop", "web", lambda one: one["spec"]["rules"].append(rule("c1", name="beta", matches=HEADERS))
@@ -88,7 +88,7 @@ def test_a_rule_with_a_name_of_its_own_is_the_users(town: Any) -> None:
 
 
 @pytest.mark.parametrize("trace", ["record", "annotation", "weights"])
-def test_a_route_that_left_the_configuration(town: Any, trace: str) -> None:
+def test_a_route_that_left_the_configuration(town: Town, trace: str) -> None:
     """A route that left is shown by its record, by the annotation, or by its weights alone, and says so (D29)."""
     town.shop.config = {"httpRoute": "web", "disableInProgressLabel": trace == "weights"}
     town.shop.managed = ["canary"] if trace == "record" else []
@@ -112,7 +112,7 @@ def test_a_route_that_left_the_configuration(town: Any, trace: str) -> None:
     assert whats(left)[0] == "0 weighted   stable=70 canary=30"
 
 
-def test_a_rollout_that_is_gone(town: Any) -> None:
+def test_a_rollout_that_is_gone(town: Town) -> None:
     """A deleted Rollout's rules are found by its record, and its Services' names by them."""
     town.shop.managed = ["canary"]
     town.shop.weight(30)
@@ -131,7 +131,7 @@ def test_a_rollout_that_is_gone(town: Any) -> None:
     ]
 
 
-def test_gateways_that_refuse(town: Any) -> None:
+def test_gateways_that_refuse(town: Town) -> None:
     """What a parent says of the route is told with its reason."""
     condition = {
         "type": "Accepted",
@@ -149,7 +149,7 @@ def test_gateways_that_refuse(town: Any) -> None:
     assert "Accepted=False, NoMatchingParent: no" in found["routes"][0]["gateways"]
 
 
-def test_what_cannot_be_read(town: Any) -> None:
+def test_what_cannot_be_read(town: Town) -> None:
     """A missing route, a forbidden record and an unusable Rollout are told, and the exit code is 1."""
     town.api.delete("HTTPRoute", "shop", "web")
     assert town.run("status")[0] == 1
@@ -169,7 +169,7 @@ def test_what_cannot_be_read(town: Any) -> None:
     assert "No routes configured" in text
 
 
-def test_names_that_are_none(town: Any) -> None:
+def test_names_that_are_none(town: Town) -> None:
     """A Rollout that never was is an error; so is a namespace without any, or a cluster without Argo Rollouts."""
     code, text, _ = town.run("status", "absent")
     assert code == 1
@@ -181,7 +181,7 @@ def test_names_that_are_none(town: Any) -> None:
     assert complaint.startswith("error: no Rollout in namespace shop names this plugin")
 
 
-def test_it_writes_nothing(town: Any) -> None:
+def test_it_writes_nothing(town: Town) -> None:
     """Looking changes nothing."""
     town.shop.weight(30)
     town.api.requests.clear()

@@ -13,6 +13,7 @@ COMMANDS = {
     "decode": "decode:decode",
     "demo": "demo:demo",
     "devserver": "devserver:devserver",
+    "doctor": "doctor:doctor",
     "install": "install:install",
     "lint": "lint:lint",
     "status": "status:status",

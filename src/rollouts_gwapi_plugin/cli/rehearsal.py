@@ -8,6 +8,7 @@ once and left out of what follows. Services of experiments are taken to have the
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
+from rollouts_gwapi_plugin.cli.findings import Finding, Severity
 from rollouts_gwapi_plugin.errors import RouteError
 from rollouts_gwapi_plugin.model.base import JsonObject
 from rollouts_gwapi_plugin.model.config import PluginConfig
@@ -101,6 +102,19 @@ class Rehearsal:
     def _ports(self) -> tuple[ServicePort, ...]:
         ports = {ref.port for rule in self.route.rules for ref in rule.backends if ref.port is not None}
         return tuple(ServicePort("", port) for port in sorted(ports))
+
+
+def rehearsal_findings(acts: Sequence[Act], subject: str) -> list[Finding]:
+    """Return what a rehearsal has found, the same text once."""
+    said: dict[str, Finding] = {}
+    for act in acts:
+        for severity, text in [
+            *([(Severity.ERROR, act.error)] if act.error else []),
+            *((Severity.WARNING if note.warning else Severity.INFO, note.text) for note in act.notes),
+        ]:
+            finding = Finding(severity=severity, subject=subject, check="steps", text=f"{act.what}: {text}")
+            said.setdefault(text, finding)
+    return list(said.values())
 
 
 def step_text(step: Step) -> str:

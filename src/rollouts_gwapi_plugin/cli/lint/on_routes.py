@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from rollouts_gwapi_plugin.cli.findings import Finding, Severity, failed, noted, passed, warned
 from rollouts_gwapi_plugin.cli.manifests import Manifest
-from rollouts_gwapi_plugin.cli.rehearsal import Act, Rehearsal
+from rollouts_gwapi_plugin.cli.rehearsal import Rehearsal, rehearsal_findings
 from rollouts_gwapi_plugin.embedded.apiserver.selectors import label_selector
 from rollouts_gwapi_plugin.errors import RouteError
 from rollouts_gwapi_plugin.model.config import PluginConfig
@@ -47,19 +47,6 @@ def lint_on_routes(
             yield from _play(manifest, rollout, config, found, Scope(kind, takes_headers))
 
 
-def play_findings(acts: Sequence[Act], subject: str) -> list[Finding]:
-    """Return what a rehearsal has found, the same text once."""
-    said: dict[str, Finding] = {}
-    for act in acts:
-        for severity, text in [
-            *([(Severity.ERROR, act.error)] if act.error else []),
-            *((Severity.WARNING if note.warning else Severity.INFO, note.text) for note in act.notes),
-        ]:
-            finding = Finding(severity=severity, subject=subject, check="steps", text=f"{act.what}: {text}")
-            said.setdefault(text, finding)
-    return list(said.values())
-
-
 def _play(manifest: Manifest, rollout: Rollout, config: PluginConfig, found: Manifest, scope: Scope) -> list[Finding]:
     subject = f"{found} ({found.where}), of {manifest}"
     try:
@@ -68,7 +55,7 @@ def _play(manifest: Manifest, rollout: Rollout, config: PluginConfig, found: Man
         return [failed(subject, "route", str(error))]
     findings = [*_version(route, scope.kind, subject)]
     acts = Rehearsal(route, rollout, manifest.value, config, scope).play()
-    findings += play_findings(acts, subject)
+    findings += rehearsal_findings(acts, subject)
     if not any(finding.severity is Severity.ERROR for finding in findings):
         most = max(len(act.route.rules) for act in acts)
         text = f"all steps can be taken; the route has {len(route.rules)} rules, at most {most} on the way"

@@ -1,0 +1,105 @@
+"""The routes of a Rollout as they stand: found, with the pair and its Services, accepted, with room for all steps."""
+
+from collections.abc import Iterator, Sequence
+
+from rollouts_gwapi_plugin.cli.connection import Connection
+from rollouts_gwapi_plugin.cli.findings import Finding, Severity, failed, noted, passed, warned
+from rollouts_gwapi_plugin.cli.rehearsal import Rehearsal, rehearsal_findings
+from rollouts_gwapi_plugin.cli.subject import Subject
+from rollouts_gwapi_plugin.cli.survey import RouteSurvey, annotated
+from rollouts_gwapi_plugin.errors import NotFound, PluginError
+from rollouts_gwapi_plugin.model.kube import SERVICES
+from rollouts_gwapi_plugin.model.rollout import SetHeaderRoute
+from rollouts_gwapi_plugin.model.routes import Route
+from rollouts_gwapi_plugin.routes.reconcile import Scope
+from rollouts_gwapi_plugin.routes.status import Standing, status_verdict
+
+
+def check_routes(connection: Connection, subject: Subject, routes: Sequence[RouteSurvey]) -> Iterator[Finding]:
+    """Check every route of the Rollout, and the two Services."""
+    yield from _services(connection, subject)
+    for found in routes:
+        if found.sign:
+            yield _left(subject, found)
+        else:
+            yield from _configured(connection, subject, found)
+    yield from _takers(subject, routes)
+
+
+def _services(connection: Connection, subject: Subject) -> Iterator[Finding]:
+    for role, name in (("stable", subject.desired.stable), ("canary", subject.desired.canary)):
+        try:
+            connection.cluster.client.get(SERVICES, subject.desired.namespace, name, deadline=connection.deadline())
+        except NotFound as error:
+            yield failed(f"Rollout {subject.key}", "services", f"{role} Service: {error}")
+        except PluginError as error:
+            yield noted(f"Rollout {subject.key}", "services", f"{role} Service {name} can't be looked at: {error}")
+
+
+def _left(subject: Subject, found: RouteSurvey) -> Finding:
+    what = found.error or "something of it may still stand there"
+    text = (
+        f"it left the configuration of {subject.key} ({found.sign}): {what}; the next call gives back what is on"
+        f" record, `cleanup -n {subject.desired.namespace} {subject.desired.rollout_name}` all of it"
+    )
+    return warned(str(found.target.ref), "left the configuration", text)
+
+
+def _configured(connection: Connection, subject: Subject, found: RouteSurvey) -> Iterator[Finding]:
+    name = str(found.target.ref)
+    if found.error is not None or found.route is None:
+        yield failed(name, "route", str(found.error))
+        return
+    if found.pair is None:
+        yield failed(name, "pair", found.pair_error)
+        return
+    weighted = [str(rule.index) for rule in found.rules if rule.owner is None and found.pair.weights(rule.rule)]
+    yield passed(name, "pair", f"{found.pair.stable} and {found.pair.canary} are in rules {', '.join(weighted)}")
+    yield from _gateways(subject, found.route)
+    yield from _label(subject, found.route)
+    yield from _rehearsed(connection, subject, found, found.route)
+
+
+def _gateways(subject: Subject, route: Route) -> Iterator[Finding]:
+    verdict = status_verdict(route, frozenset({subject.desired.stable, subject.desired.canary}))
+    if verdict.standing is Standing.REFUSED:
+        yield failed(str(route), "gateways", f"{verdict.text}; no weight is verified while that is so")
+    elif verdict.standing is Standing.BEHIND:
+        yield warned(str(route), "gateways", verdict.text)
+    elif not (route.status or {}).get("parents"):
+        text = "no gateway says anything of it, so weights count as verified once they are written"
+        yield noted(str(route), "gateways", text)
+    else:
+        yield passed(str(route), "gateways", "accepted at this generation")
+
+
+def _label(subject: Subject, route: Route) -> Iterator[Finding]:
+    has_label = subject.config.label_key in (route.metadata.labels or {})
+    listed = annotated(route.dump())
+    if has_label and not listed and subject.desired.label is not None:
+        text = f"it had the label {subject.config.label_key} before the plugin: the plugin leaves it alone"
+        yield noted(str(route), "label", text)
+
+
+def _rehearsed(connection: Connection, subject: Subject, found: RouteSurvey, route: Route) -> Iterator[Finding]:
+    if subject.rollout is None or subject.raw is None:
+        return
+    target = found.target
+    keeps = target.resource is None or connection.cluster.keeps_mirror_percent(target.resource, connection.deadline())
+    scope = Scope(target.kind, target.takes_headers, keeps)
+    acts = Rehearsal(route, subject.rollout, subject.raw, subject.config, scope, found.view).play()
+    findings = rehearsal_findings(acts, str(route))
+    yield from findings
+    if not any(finding.severity is Severity.ERROR for finding in findings):
+        most = max(len(act.route.rules) for act in acts)
+        yield passed(str(route), "steps", f"all can be taken; {len(route.rules)} rules now, at most {most} on the way")
+
+
+def _takers(subject: Subject, routes: Sequence[RouteSurvey]) -> Iterator[Finding]:
+    able = [found for found in routes if not found.sign and found.target.kind.match is not None]
+    for step in subject.desired.all_steps:
+        is_header = isinstance(step, SetHeaderRoute)
+        if not any(found.target.takes_headers or not is_header for found in able):
+            need = "an HTTPRoute or GRPCRoute" + (" with useHeaderRoutes: true" if is_header else "")
+            text = f"no configured route takes the step of managed route {step.name}; it needs {need}"
+            yield warned(f"Rollout {subject.key}", "steps", text)
