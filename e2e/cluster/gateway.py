@@ -4,7 +4,6 @@ It wants its certificates in the fixed folder /certs and Envoy in a folder named
 container whose root has the machine's programs and libraries, read-only, and that folder.
 """
 
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -34,6 +33,7 @@ def start(settings: Settings, tools: Tools) -> None:
         Bind(str(settings.kubeconfig), str(settings.kubeconfig)),
         Bind(str(settings.state / "pki"), str(settings.state / "pki")),
         Bind(str(tools.path("envoy-gateway")), "/envoy-gateway"),
+        Bind(str(tools.path("envoy")), "/envoy"),
     ]
     spec = Spec(
         command=["/envoy-gateway", "server", "--config-path", str(home / "config.yaml")],
@@ -58,12 +58,9 @@ def _prepare(settings: Settings, tools: Tools, home: Path) -> None:
     versioned = home / "data" / "envoy-versions" / ENVOY_VERSION / "bin"
     for folder in (versioned, home / "root"):
         folder.mkdir(parents=True, exist_ok=True)
-    (versioned / "envoy").unlink(missing_ok=True)
-    # 100 MB: a link where both are on one file system; a symbolic one would lead out of the container's root.
-    try:
-        (versioned / "envoy").hardlink_to(tools.path("envoy"))
-    except OSError:
-        shutil.copy2(tools.path("envoy"), versioned / "envoy")
+    # Each Gateway has an Envoy of its own; several in one network namespace need different base ids.
+    (versioned / "envoy").write_text('#!/bin/sh\nexec /envoy --use-dynamic-base-id "$@"\n')
+    (versioned / "envoy").chmod(0o755)
     certgen: Command = [tools.path("envoy-gateway"), "certgen", "--local", "--config-home", home / "config"]
     subprocess.run(certgen, check=True, capture_output=True)
     config = (MANIFESTS / "envoy-gateway.yaml").read_text()

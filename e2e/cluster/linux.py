@@ -25,6 +25,8 @@ _PR_CAPBSET_DROP = 24
 _PR_SET_NO_NEW_PRIVS = 38
 _PR_CAP_AMBIENT = 47
 _PR_CAP_AMBIENT_CLEAR_ALL = 4
+# A capability set is 64 bits wide.
+_MOST_CAPABILITIES = 64
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -64,10 +66,10 @@ def bind(source: Path, target: Path, *, read_only: bool, recursive: bool = False
 
 def drop_privileges(uid: int, gid: int) -> None:
     """Become uid and gid without any capability, and without a way to get one back."""
-    capability = 0
-    while _libc.prctl(_PR_CAPBSET_READ, capability, 0, 0, 0) == 1:
-        _checked(_libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0), f"capability {capability}")
-        capability += 1
+    for capability in range(_MOST_CAPABILITIES):
+        # 0: it is not in the set; -1: there is no such capability.
+        if _libc.prctl(_PR_CAPBSET_READ, capability, 0, 0, 0) == 1:
+            _checked(_libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0), f"capability {capability}")
     _checked(_libc.prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0), "ambient capabilities")
     os.setgroups([])
     os.setresgid(gid, gid, gid)

@@ -150,7 +150,10 @@ def _settle(telling: Telling, told: Told) -> None:
     if traffic is None:
         return
 
+    wrong = ""
+
     def right() -> bool:
+        nonlocal wrong
         traffic.refresh()
         for cohort, expected in stage.expect.traffic.items():
             window = traffic.window(cohort, told.settled)
@@ -159,7 +162,9 @@ def _settle(telling: Telling, told: Told) -> None:
                 early = {version for version in counted if not expected.get(version)}
                 if early:
                     told.settled = _after_last(traffic, cohort, early)
-                raise NotYet(f"{cohort}: {counted.total()} of {stage.requests} requests")
+                raise NotYet(
+                    f"{cohort}: {counted.total()} of {stage.requests} requests; before: {wrong or 'nothing wrong'}"
+                )
             wrong = wrong_share(counted, expected, exact=telling.exact)
             if wrong:
                 told.settled = window[len(window) // 2].began
