@@ -1,5 +1,6 @@
 """What the packaging tests share: launchers around a small tree, the real executable, and rooms to run them in."""
 
+import fcntl
 import os
 import random
 import shutil
@@ -17,7 +18,7 @@ __all__ = ["host_binary", "rollout"]
 
 from builder import payload
 from builder.executable import Options, make_executable, make_launcher
-from builder.places import ARCHITECTURES, ROOT
+from builder.places import ARCHITECTURES
 
 # Cold, the executable takes a minute of compression and the compiler another; both are kept between runs.
 BUILD_SECONDS = 900
@@ -89,11 +90,16 @@ def launchers(tmp_path_factory: pytest.TempPathFactory) -> Launchers:
 
 
 @pytest.fixture(scope="session")
-def executable() -> Path:
-    """Build the real executable, from layers that are kept between runs."""
+def executable(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
+    """Build the real executable once, also for several workers, from layers that are kept between runs."""
     needs_go()
-    target = ROOT / "build" / "test" / "rollouts-gwapi-plugin"
-    make_executable(target, ARCHITECTURES["amd64"], Options())
+    folder = tmp_path_factory.getbasetemp()
+    folder = folder if worker_id == "master" else folder.parent
+    target = folder / "executable"
+    with (folder / "executable.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not target.exists():
+            make_executable(target, ARCHITECTURES["amd64"], Options())
     return target
 
 
