@@ -7,8 +7,8 @@ the diff is to be reviewed.
 
 Keys of call.yaml: `rollout` (status, steps, managedRoutes, maxTrafficWeight, …), `config` (the plugin's), `ledger`
 (`lost`: the record is thrown away before the last call), `takesHeaders`, `keepsMirrorPercent`, `services` (their
-ports), `legacy` (the Go plugin's old entries), `calls`, and what is expected beside the route: `error` or `problem` (a part
-of the text), `notes` (reasons), `record` (managed routes and experiments).
+ports), `legacy` (the Go plugin's old entries), `calls`, and what is expected beside the route: `error` or `problem` (a
+part of the text), `notes` (reasons), `record` (managed routes and experiments).
 """
 
 from collections.abc import Callable, Mapping

@@ -8,7 +8,7 @@ from rollouts_gwapi_plugin.model.rollout import RouteMatch, StringMatch
 from rollouts_gwapi_plugin.routes.l7 import string_test
 
 METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"})
-_DEFAULT_PATH: Final = {"type": "PathPrefix", "value": "/"}
+DEFAULT_PATH: Final = {"type": "PathPrefix", "value": "/"}
 # The Gateway API's limit of a path's length, and what it forbids in one.
 MAX_PATH: Final = 1024
 _FORBIDDEN_IN_PATH: Final = ("//", "/./", "/../", "%2f", "%2F", "#")
@@ -26,7 +26,7 @@ class HttpMatch:
                 return None
             result["method"] = method
         if asked.path is not None:
-            path = _narrower_path({**_DEFAULT_PATH, **(match.get("path") or {})}, _path(asked.path, f"{where}.path"))
+            path = _narrower_path(path_of(match), _path(asked.path, f"{where}.path"))
             if path is None:
                 return None
             result["path"] = path
@@ -58,15 +58,24 @@ def _path(asked: StringMatch, where: str) -> JsonObject:
     return {"type": "Exact" if test.type == "Exact" else "PathPrefix", "value": test.value}
 
 
+def path_of(match: JsonObject) -> JsonObject:
+    """Return the match's path with the API's defaults."""
+    given = {field: value for field, value in (match.get("path") or {}).items() if value is not None}
+    return {**DEFAULT_PATH, **given}
+
+
 def _narrower_path(own: JsonObject, asked: JsonObject) -> JsonObject | None:
     """Return the narrower of two paths where one lies in the other; expressions are compared by their text only."""
     for outer, inner in ((own, asked), (asked, own)):
-        if outer == inner or _contains(outer, inner):
+        if path_contains(outer, inner):
             return inner
     return None
 
 
-def _contains(outer: JsonObject, inner: JsonObject) -> bool:
+def path_contains(outer: JsonObject, inner: JsonObject) -> bool:
+    """Whether every path of the inner is surely one of the outer; of expressions only the text is known."""
+    if outer == inner:
+        return True
     if outer["type"] != "PathPrefix":
         return False
     prefix = str(outer["value"]).rstrip("/")

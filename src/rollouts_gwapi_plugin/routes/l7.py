@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import product
+from math import prod
 from typing import Final, Protocol
 
 from rollouts_gwapi_plugin.errors import RouteError
@@ -18,7 +19,9 @@ from rollouts_gwapi_plugin.model.rollout import HeaderRoutingMatch, RouteMatch, 
 # The Gateway API's limits of a header's name and value.
 MAX_HEADER_NAME: Final = 256
 MAX_HEADER_VALUE: Final = 4096
-_TOKEN = re.compile(r"^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
+# A route holds 128 matches: more alternatives of one step fit nowhere, and must not be multiplied out first.
+MAX_ALTERNATIVES: Final = 128
+_TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _SPECIAL = re.compile(r"([\\.+*?()|\[\]{}^$])")
 
 Header = JsonObject
@@ -70,7 +73,7 @@ def header(name: str, asked: StringMatch | None, where: str) -> Header:
         RouteError: the name or the value is not one that the API takes.
 
     """
-    if not _TOKEN.match(name) or len(name) > MAX_HEADER_NAME:
+    if not _TOKEN.fullmatch(name) or len(name) > MAX_HEADER_NAME:
         raise RouteError(f"{where}.headerName: {name!r} is not a header name")
     test = string_test(asked or StringMatch(), f"{where}.headerValue")
     value = f"{escape(test.value)}.*" if test.type == "Prefix" else test.value
@@ -85,15 +88,26 @@ def header_alternatives(match: tuple[HeaderRoutingMatch, ...], *, match_any: boo
 
     Entries of one name are alternatives, since no request has both values; entries of different names must all match,
     unless `match_any` makes each an alternative.
+
+    Raises:
+        RouteError: an entry can't be matched, or the alternatives are more than a route takes.
+
     """
     entries = [
         header(entry.header_name, entry.header_value, f"{where}.match[{index}]") for index, entry in enumerate(match)
     ]
-    if match_any:
-        return [(entry,) for entry in _unique(entries)]
+    unique = _unique(entries)
     by_name: dict[str, list[Header]] = {}
-    for entry in _unique(entries):
+    for entry in unique:
         by_name.setdefault(entry["name"].lower(), []).append(entry)
+    count = len(unique) if match_any else prod(map(len, by_name.values()))
+    if count > MAX_ALTERNATIVES:
+        raise RouteError(
+            f"{where}.match: its entries make {count} alternatives, the Gateway API takes {MAX_ALTERNATIVES} matches"
+            " of all rules together; use fewer values, or a regex"
+        )
+    if match_any:
+        return [(entry,) for entry in unique]
     return list(product(*by_name.values()))
 
 
@@ -118,8 +132,8 @@ def with_headers(match: JsonObject, headers: Alternative) -> JsonObject | None:
     own = list(match.get("headers") or [])
     values = {str(entry.get("name", "")).lower(): entry for entry in reversed(own)}
     for entry in headers:
-        there = values.get(entry["name"].lower())
-        if there is None:
+        there = values.setdefault(entry["name"].lower(), entry)
+        if there is entry:
             own.append(entry)
         elif (there.get("type") or "Exact", there.get("value")) != (entry["type"], entry["value"]):
             return None
