@@ -21,7 +21,8 @@ from rollouts_gwapi_plugin.routes.sources import Made
 class ManagedRule:
     """A managed rule, to be recorded under `name`; it stands before the user's rule `before`, None: with the block.
 
-    `rule.name` differs from `name` only where the installed CRD prunes rule names.
+    `rule.name` differs from `name` only where the installed CRD prunes rule names. `source` is the place of the user's
+    rule that it was made from; a rule that is kept as it is has none.
     """
 
     owned: Owned
@@ -29,6 +30,7 @@ class ManagedRule:
     rule: Rule
     before: int | None
     step: ManagedStep | None = None
+    source: int | None = None
 
 
 def name_rules(
@@ -50,7 +52,7 @@ def name_rules(
                 rule = other
                 del left[index]
                 break
-        result.append(ManagedRule(owned, name, rule, item.index if item.before_source else None))
+        result.append(ManagedRule(owned, name, rule, item.before, source=item.index))
     return result
 
 
@@ -74,8 +76,10 @@ def assemble(
     """Return the rules in order: each of the user's with what stands before it, the header block last or first."""
     rules: list[Rule] = []
     for index, rule in enumerate(users):
-        rules += [item.rule for item in managed if item.before == index]
-        rules.append(rule)
+        before = [item for item in managed if item.before == index]
+        # A header rule that matches just what a mirror rule does must be the first of the two.
+        before.sort(key=lambda item: item.owned.purpose is Purpose.MIRROR)
+        rules += [*(item.rule for item in before), rule]
     header_block = [item.rule for item in managed if item.before is None]
     if not header_block:
         return rules

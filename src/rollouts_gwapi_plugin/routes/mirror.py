@@ -7,10 +7,20 @@ from rollouts_gwapi_plugin.errors import RouteError
 from rollouts_gwapi_plugin.model.base import JsonObject
 from rollouts_gwapi_plugin.model.rollout import RouteMatch, SetMirrorRoute
 from rollouts_gwapi_plugin.model.routes import Rule
-from rollouts_gwapi_plugin.routes.canonical import canonical_match
+from rollouts_gwapi_plugin.routes.canonical import canonical_match, canonical_matches
 from rollouts_gwapi_plugin.routes.l7 import MatchKind, mirror_headers, with_headers
+from rollouts_gwapi_plugin.routes.notes import Note
 from rollouts_gwapi_plugin.routes.pair import Pair
-from rollouts_gwapi_plugin.routes.sources import Made, Source, canary_of, forbids_several_matches, matches_of
+from rollouts_gwapi_plugin.routes.rewrite import narrowed, replaces_prefix
+from rollouts_gwapi_plugin.routes.sources import (
+    Made,
+    MadeRules,
+    Source,
+    canary_of,
+    left_out,
+    matches_of,
+    served_elsewhere,
+)
 
 ALL: Final = 100
 
@@ -30,7 +40,7 @@ def mirror_percent(step: SetMirrorRoute) -> int:
 
 def mirror_rules(
     step: SetMirrorRoute, sources: Sequence[Source], pair: Pair, match_kind: MatchKind, kind: str
-) -> tuple[Made, ...]:
+) -> MadeRules:
     """Make the rules of one managed mirror route: the intersection of each source rule with each entry of the step.
 
     Raises:
@@ -39,31 +49,58 @@ def mirror_rules(
     """
     percent = mirror_percent(step)
     made: list[Made] = []
+    notes: list[Note] = []
     for source in sources if percent else ():
-        merged: list[JsonObject] = []
-        for match in matches_of(source.rule):
-            for index, asked in enumerate(step.match):
-                narrowed = _narrow(match, asked, match_kind, f"setMirrorRoute {step.name}.match[{index}]")
-                if narrowed is not None and canonical_match(narrowed, kind) not in (
-                    canonical_match(other, kind) for other in merged
-                ):
-                    merged.append(narrowed)
-        groups = [[match] for match in merged] if forbids_several_matches(source.rule) else [merged] if merged else []
-        made += [Made(_mirror(source.rule, group, pair, percent), source.index, before_source=True) for group in groups]
-    return tuple(made)
+        parts, lost = _parts(step, source, sources, match_kind, kind)
+        made += [
+            Made(_mirror(basis, pair, percent), source.index, before=source.index, basis=basis)
+            for basis in _joined(source.rule, parts)
+        ]
+        if lost:
+            why = "its filter replaces the matched prefix, which can't be said of what the step asks for"
+            notes.append(left_out("MirrorLeftOut", step.name, source, why, lost if parts else 0))
+    return MadeRules(tuple(made), tuple(notes))
+
+
+def _parts(
+    step: SetMirrorRoute, source: Source, sources: Sequence[Source], match_kind: MatchKind, kind: str
+) -> tuple[list[Rule], int]:
+    """Return the source as a rule of one narrowed match each, and how many matches the API can't express."""
+    parts: list[Rule] = []
+    lost = 0
+    for own in matches_of(source.rule):
+        for index, asked in enumerate(step.match):
+            match = _narrow(own, asked, match_kind, f"setMirrorRoute {step.name}.match[{index}]")
+            known = [canonical_matches(part.matches, kind) for part in parts]
+            if match is None or [canonical_match(match, kind)] in known:
+                continue
+            if served_elsewhere(match, own, source, sources, kind):
+                continue
+            rule = narrowed(source.rule, own, match)
+            if rule is None:
+                lost += 1
+            else:
+                parts.append(rule.replace(matches=[match]))
+    return parts, lost
+
+
+def _joined(rule: Rule, parts: list[Rule]) -> list[Rule]:
+    """Join the parts to one rule with all matches, where the API allows it."""
+    if replaces_prefix(rule) or not parts:
+        return parts
+    return [rule.replace(matches=[match for part in parts for match in matches_of(part)])]
 
 
 def _narrow(match: JsonObject, asked: RouteMatch, match_kind: MatchKind, where: str) -> JsonObject | None:
-    narrowed = match_kind.intersect(match, asked, where)
+    result = match_kind.intersect(match, asked, where)
     headers = mirror_headers(asked.headers, where)
-    return None if narrowed is None else with_headers(narrowed, headers)
+    return None if result is None else with_headers(result, headers)
 
 
-def _mirror(source: Rule, matches: list[JsonObject], pair: Pair, percent: int) -> Rule:
-    backend = canary_of(source, pair).dump()
+def _mirror(basis: Rule, pair: Pair, percent: int) -> Rule:
+    backend = canary_of(basis, pair).dump()
     target = {field: backend[field] for field in ("group", "kind", "namespace", "name", "port") if field in backend}
     mirror: JsonObject = {"backendRef": target}
     if percent < ALL:
         mirror["percent"] = percent
-    filters = [*(source.filters or []), {"type": "RequestMirror", "requestMirror": mirror}]
-    return source.replace(matches=matches, filters=filters)
+    return basis.replace(filters=[*(basis.filters or []), {"type": "RequestMirror", "requestMirror": mirror}])

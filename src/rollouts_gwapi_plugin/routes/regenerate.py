@@ -1,7 +1,7 @@
 """Make all managed rules anew from the user's rules and the steps, so that they follow an edited source rule (D12)."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from rollouts_gwapi_plugin.model.rollout import SetHeaderRoute, SetMirrorRoute
 from rollouts_gwapi_plugin.model.routes import Rule
@@ -12,7 +12,8 @@ from rollouts_gwapi_plugin.routes.managed import Owned, Purpose
 from rollouts_gwapi_plugin.routes.mirror import mirror_rules
 from rollouts_gwapi_plugin.routes.notes import Note
 from rollouts_gwapi_plugin.routes.pair import Pair
-from rollouts_gwapi_plugin.routes.sources import Made, Source
+from rollouts_gwapi_plugin.routes.precedence import Placed, overtaken, overtaking_notes
+from rollouts_gwapi_plugin.routes.sources import Made, MadeRules, Source
 from rollouts_gwapi_plugin.routes.standing import Standing
 from rollouts_gwapi_plugin.routes.weights import Split, weigh
 
@@ -41,40 +42,61 @@ def regenerate(standing: Standing, users: Sequence[Rule], pair: Pair, steps: Ste
     ]
     mirrors = _mirrors(standing, sources, pair, steps)
     # A mirror rule would beat a header rule by a method or a longer path: header rules are made from it, too (D14).
-    derived = [
-        Source(users[made.index].replace(matches=made.rule.matches), made.index, mirrored=True) for _, made in mirrors
-    ]
-    headers, notes = _headers(standing, [*sources, *derived], pair, steps)
+    derived = [Source(made.basis, made.index, mirrored=True) for _, made in mirrors.made if made.basis is not None]
+    headers = _headers(standing, [*sources, *derived], pair, steps)
     kept = [item for item in standing.managed_rules() if item.owned.name in steps and steps[item.owned.name] is None]
     kept = [replace(item, rule=_follow(item, standing, pair, split)) for item in kept]
-    made = in_order([*mirrors, *headers], standing.desired.managed_names)
+    made = in_order([*mirrors.made, *headers.made], standing.desired.managed_names)
     taken = frozenset(rule.name for rule in users if rule.name) | {item.name for item in kept}
     named = name_rules(made, standing.owned_rules(), taken, standing.kind.kind)
     rules = [*(replace(item, step=steps[item.owned.name]) for item in named), *kept]
-    return Managed(tuple(rules), notes)
+    return Managed(tuple(rules), (*mirrors.notes, *headers.notes, *_overtaking(standing, users, sources, named)))
 
 
-def _mirrors(standing: Standing, sources: Sequence[Source], pair: Pair, steps: Steps) -> list[tuple[Owned, Made]]:
+@dataclass
+class _AllMade:
+    """What has been made of all steps of one purpose, with whose it is."""
+
+    made: list[tuple[Owned, Made]] = field(default_factory=list)
+    notes: list[Note] = field(default_factory=list)
+
+    def add(self, owned: Owned, result: MadeRules) -> None:
+        self.made += [(owned, item) for item in result.made]
+        self.notes += result.notes
+
+
+def _mirrors(standing: Standing, sources: Sequence[Source], pair: Pair, steps: Steps) -> _AllMade:
     match_kind = standing.kind.match
-    made: list[tuple[Owned, Made]] = []
+    result = _AllMade()
     for name, step in steps.items():
         if isinstance(step, SetMirrorRoute) and match_kind is not None:
-            rules = mirror_rules(step, sources, pair, match_kind, standing.kind.kind)
-            made += [(Owned(Purpose.MIRROR, name), item) for item in rules]
-    return in_order(made, standing.desired.managed_names)
+            made = mirror_rules(step, sources, pair, match_kind, standing.kind.kind)
+            result.add(Owned(Purpose.MIRROR, name), made)
+    return replace(result, made=in_order(result.made, standing.desired.managed_names))
 
 
-def _headers(
-    standing: Standing, sources: Sequence[Source], pair: Pair, steps: Steps
-) -> tuple[list[tuple[Owned, Made]], tuple[Note, ...]]:
-    made: list[tuple[Owned, Made]] = []
-    notes: list[Note] = []
+def _headers(standing: Standing, sources: Sequence[Source], pair: Pair, steps: Steps) -> _AllMade:
+    result = _AllMade()
     for name, step in steps.items():
         if isinstance(step, SetHeaderRoute):
-            result = header_rules(step, sources, pair, kind=standing.kind.kind, match_any=standing.desired.match_any)
-            made += [(Owned(Purpose.HEADER, name), item) for item in result.made]
-            notes += result.notes
-    return made, tuple(notes)
+            made = header_rules(step, sources, pair, kind=standing.kind.kind, match_any=standing.desired.match_any)
+            result.add(Owned(Purpose.HEADER, name), made)
+    return result
+
+
+def _overtaking(
+    standing: Standing, users: Sequence[Rule], sources: Sequence[Source], managed: Sequence[ManagedRule]
+) -> tuple[Note, ...]:
+    """Warn of rules of the user's that lose requests to managed rules."""
+    block = 0 if standing.desired.managed_first else len(users)
+    placed = [
+        Placed(item.name, item.rule, item.source, block if item.before is None else item.before)
+        for item in managed
+        if item.source is not None
+    ]
+    weighted = frozenset(source.index for source in sources)
+    lost = overtaken(users, weighted, placed, standing.kind.kind)
+    return overtaking_notes(users, lost, str(standing.route))
 
 
 def _follow(item: ManagedRule, standing: Standing, pair: Pair, split: Split | None) -> Rule:

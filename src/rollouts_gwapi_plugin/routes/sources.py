@@ -1,10 +1,13 @@
 """The rules that managed rules are made from, and what has been made (decisions D13 to D15)."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rollouts_gwapi_plugin.model.base import JsonObject
 from rollouts_gwapi_plugin.model.routes import BackendRef, Rule
+from rollouts_gwapi_plugin.routes.notes import Note
 from rollouts_gwapi_plugin.routes.pair import Pair
+from rollouts_gwapi_plugin.routes.precedence import contains, surely_outranks
 
 
 @dataclass(frozen=True)
@@ -19,11 +22,24 @@ class Source:
 
 @dataclass(frozen=True)
 class Made:
-    """A managed rule, not named yet; `before_source` where it must win a tie against its source."""
+    """A managed rule, not named yet.
+
+    It stands directly before the user's rule at `before` where it must win a tie against that rule or against a mirror
+    rule there; None: with the block. `basis` is a mirror rule without our filter.
+    """
 
     rule: Rule
     index: int
-    before_source: bool
+    before: int | None = None
+    basis: Rule | None = None
+
+
+@dataclass(frozen=True)
+class MadeRules:
+    """What has been made of a step, and what was left out and why."""
+
+    made: tuple[Made, ...]
+    notes: tuple[Note, ...] = ()
 
 
 def matches_of(rule: Rule) -> list[JsonObject]:
@@ -31,14 +47,25 @@ def matches_of(rule: Rule) -> list[JsonObject]:
     return rule.matches or [{}]
 
 
-def forbids_several_matches(rule: Rule) -> bool:
-    """Whether the API wants exactly one match: a filter replaces the matched prefix."""
-    for item in rule.filters or []:
-        for field in ("urlRewrite", "requestRedirect"):
-            path = (item.get(field) or {}).get("path") or {}
-            if path.get("type") == "ReplacePrefixMatch":
-                return True
-    return False
+def served_elsewhere(match: JsonObject, own: JsonObject, source: Source, sources: Sequence[Source], kind: str) -> bool:
+    """Whether another source serves all requests of a match that was made from a source's own.
+
+    The other rule has a match that takes them all and wins over the own one: these requests never reached the source,
+    and what is made from the other rule is for them.
+    """
+    return any(
+        contains(theirs, match, kind) and surely_outranks(theirs, own, kind, first=other.index < source.index)
+        for other in sources
+        if other.index != source.index and not other.mirrored
+        for theirs in matches_of(other.rule)
+    )
+
+
+def left_out(reason: str, name: str, source: Source, why: str, count: int) -> Note:
+    """Tell that a source takes no part in a managed route, or (a count is given) some of its matches do not."""
+    which = f"rule {source.rule.name}" if source.rule.name else f"rule {source.index}"
+    what = f"is left out in {count} of its matches" if count else "is left out"
+    return Note(reason, f"managed route {name}: {which} {what}, since {why}")
 
 
 def canary_of(rule: Rule, pair: Pair) -> BackendRef:

@@ -1,0 +1,196 @@
+"""Ranks of matches, judged by the reference Gateway, and the warning where a managed rule overtakes a user's."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.service.world import route, rule
+from tests.strategies import HEADERS, PATHS, VALUES, Json, grpc_matches, header_steps, http_matches, mirror_steps
+
+from rollouts_gwapi_plugin.embedded.dataplane import matching
+from rollouts_gwapi_plugin.embedded.dataplane.matching import RouteTable
+from rollouts_gwapi_plugin.embedded.dataplane.request import GrpcCall, HttpRequest, Request
+from rollouts_gwapi_plugin.errors import RouteError
+from rollouts_gwapi_plugin.model.rollout import SetHeaderRoute, SetMirrorRoute
+from rollouts_gwapi_plugin.model.routes import Rule, parse_route
+from rollouts_gwapi_plugin.routes.desired import Desired, ManagedStep
+from rollouts_gwapi_plugin.routes.kinds import KINDS
+from rollouts_gwapi_plugin.routes.precedence import (
+    Placed,
+    contains,
+    overlaps,
+    overtaken,
+    overtaking_notes,
+    surely_outranks,
+)
+from rollouts_gwapi_plugin.routes.reconcile import Scope, set_managed_route, set_weight
+from rollouts_gwapi_plugin.routes.record import NOTHING_RECORDED, RecordView
+
+DESIRED = Desired(
+    rollout="shop/web",
+    rollout_name="web",
+    namespace="shop",
+    stable="s",
+    canary="c",
+    weight=30,
+    managed_names=("m-h", "m-m"),
+)
+
+
+@st.composite
+def requests(draw: st.DrawFn, kind: str) -> Request:
+    """Draw a request that has a chance to hit what `tests.strategies` draws."""
+    sent = tuple((name, draw(st.sampled_from(VALUES))) for name in HEADERS if draw(st.booleans()))
+    if kind == "GRPCRoute":
+        return GrpcCall(draw(st.sampled_from(["shop.Cart", "x"])), draw(st.sampled_from(["Get", "Put"])), headers=sent)
+    query = (("q", draw(st.sampled_from(VALUES))),) if draw(st.booleans()) else ()
+    path = draw(st.sampled_from([*PATHS, "/a/b/c", "/ab"]))
+    return HttpRequest(method=draw(st.sampled_from(["GET", "POST"])), path=path, query=query, headers=sent)
+
+
+MATCHES = {"HTTPRoute": http_matches(), "GRPCRoute": grpc_matches()}
+kinds = st.sampled_from(sorted(MATCHES))
+
+
+def hits(raw: Json, kind: str, request: Request, *others: Json) -> int | None:
+    """Return which of the matches wins for a request, counted from 0; None: none."""
+    table = RouteTable([route(*(rule("s", matches=[match]) for match in (raw, *others)), kind=kind)])
+    hit = table.match(request)
+    return None if hit is None else hit.rule_index
+
+
+@settings(max_examples=150)
+@given(data=st.data(), kind=kinds)
+def test_contains_and_overlaps_are_on_the_safe_side(data: st.DataObject, kind: str) -> None:
+    """What is contained matches whenever the inner does; what does not overlap is never matched by one request."""
+    left, right = data.draw(MATCHES[kind]), data.draw(MATCHES[kind])
+    for _ in range(5):
+        request = data.draw(requests(kind))
+        held = [hits(match, kind, request) is not None for match in (left, right)]
+
+        assert held[0] or not held[1] or not contains(left, right, kind)
+        assert not all(held) or overlaps(left, right, kind)
+
+
+@settings(max_examples=150)
+@given(data=st.data(), kind=kinds, first=st.booleans())
+def test_what_surely_outranks_wins(data: st.DataObject, kind: str, first: bool) -> None:  # noqa: FBT001 - drawn by name
+    """Of two matches that hold the reference Gateway takes the one that is said to outrank the other."""
+    left, right = data.draw(MATCHES[kind]), data.draw(MATCHES[kind])
+    if not surely_outranks(left, right, kind, first=first):
+        return
+    pair = [left, right] if first else [right, left]
+    for _ in range(5):
+        request = data.draw(requests(kind))
+        if all(hits(match, kind, request) is not None for match in pair):
+            assert (0 if first else 1) == hits(pair[0], kind, request, pair[1])
+
+
+@st.composite
+def overlapping(draw: st.DrawFn, kind: str) -> Json:
+    """Draw a route whose rules overlap as they like; rules without the pair are named `user-…`."""
+    items = []
+    for number in range(draw(st.integers(1, 4))):
+        matches = draw(st.lists(MATCHES[kind], min_size=1, max_size=2))
+        is_source = number == 0 or draw(st.booleans())
+        items.append(
+            rule("s70 c30", matches=matches) if is_source else rule("x", name=f"user-{number}", matches=matches)
+        )
+    return route(*draw(st.permutations(items)), kind=kind)
+
+
+@settings(max_examples=150)
+@given(data=st.data(), kind=kinds, first=st.booleans())
+def test_every_rule_that_loses_requests_is_told(
+    data: st.DataObject,
+    kind: str,
+    first: bool,  # noqa: FBT001 - drawn by name
+) -> None:
+    """Where a request of a rule without the pair meets a managed rule afterwards, a warning names both."""
+    raw = data.draw(overlapping(kind))
+    steps: list[ManagedStep] = [
+        SetHeaderRoute.model_validate(data.draw(header_steps("m-h"))),
+        SetMirrorRoute.model_validate(data.draw(mirror_steps("m-m", kind))),
+    ]
+    scope = Scope(KINDS[kind.removesuffix("Route").lower()], takes_headers=True)
+    desired = replace(DESIRED, managed_first=first)
+    now, view = parse_route(raw), NOTHING_RECORDED
+    for step in steps:
+        try:
+            outcome = set_managed_route(now, step, desired, view, scope)
+        except RouteError:
+            continue
+        now, view = outcome.route, RecordView(outcome.record, known=True)
+    texts = [
+        note.text for note in set_weight(now, desired, view, scope).notes if note.reason == "ManagedRouteOvertakes"
+    ]
+    expressions = data.draw(st.sampled_from(matching.Expressions))
+    before, after = (RouteTable([value], expressions=expressions) for value in (raw, now.dump()))
+    for _ in range(6):
+        request = data.draw(requests(kind))
+        lost, got = before.match(request), after.match(request)
+        if lost is None or got is None or not lost.rule.get("name") or str(got.rule.get("name", "")).startswith("user"):
+            continue
+        name, taken_by = lost.rule["name"], str(got.rule.get("name"))
+        assert any(name in text and taken_by in text for text in texts), (request, name, taken_by, texts)
+
+
+def _rule(backends: str, *matches: Json, **fields: Any) -> Rule:
+    return Rule.model_validate(rule(backends, matches=list(matches), **fields))
+
+
+def _match(path: str = "/", *, type_: str = "PathPrefix", method: str | None = None, **headers: str) -> Json:
+    listed = [{"type": "Exact", "name": name, "value": value} for name, value in headers.items()]
+    return {
+        "path": {"type": type_, "value": path},
+        **({"method": method} if method else {}),
+        **({"headers": listed} if listed else {}),
+    }
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours", "before", "lost"),
+    [
+        # The other rule ranked above the source by its header, the managed rule ranks above it by two.
+        (_match(A="1"), _match(B="1", C="1"), 2, True),
+        # One header each: the first of the list wins, and a block behind the user's rules does not.
+        (_match(A="1"), _match(B="1"), 2, False),
+        (_match(A="1"), _match(B="1"), 0, True),
+        # No request has both.
+        (_match(A="1"), _match(A="2", C="1"), 2, False),
+        # A longer path is never overtaken, nor is one that never won over the source.
+        (_match("/x"), _match(B="1", C="1"), 2, False),
+        (_match(), _match(B="1", C="1"), 2, False),
+        # A method counts more than headers.
+        (_match(A="1", B="1"), _match(method="GET"), 0, True),
+        (_match(A="1", method="POST"), _match(method="GET"), 0, False),
+        # Expressions stand above or below prefixes, as the implementation likes; below, it never won over the source.
+        (_match("/v[0-9]", type_="RegularExpression"), _match(B="1"), 2, False),
+    ],
+)
+def test_what_is_overtaken(theirs: Json, ours: Json, before: int, lost: bool) -> None:  # noqa: FBT001 - a table
+    """The source is on `/`; the rule between it and the managed one in rank loses requests."""
+    users = [_rule("s c", _match()), _rule("x", theirs)]
+    expected = {1: ("m",)} if lost else {}
+
+    assert expected == overtaken(users, {0}, [Placed("m", _rule("c", ours), 0, before)], "HTTPRoute")
+
+
+def test_weighted_rules_are_not_asked_about() -> None:
+    """Their own managed rules take care of their requests."""
+    users = [_rule("s c", _match()), _rule("s c", _match(A="1"))]
+
+    assert {} == overtaken(users, {0, 1}, [Placed("m", _rule("c", _match(B="1", C="1")), 0, 2)], "HTTPRoute")
+
+
+def test_the_warning_names_both_rules_and_the_way_out() -> None:
+    """A rule without a name is named by its place."""
+    users = [_rule("s c", _match()), _rule("x", _match(A="1")), _rule("y", _match(A="1"), name="beta")]
+    notes = overtaking_notes(users, {1: ("m", "m-1"), 2: ("m",)}, "HTTPRoute shop/web")
+
+    assert ["ManagedRouteOvertakes"] * 2 == [note.reason for note in notes]
+    assert "HTTPRoute shop/web: requests that rule 1 answered go to managed rule m, m-1" in notes[0].text
+    assert "rule beta" in notes[1].text
+    assert "give it a longer path" in notes[1].text
