@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.cli.town import Town
-from tests.service.world import route, rule
+from tests.cli.town import Town, controller_config
+from tests.service.world import PLUGIN_KEY, route, rule, service
 
 from rollouts_gwapi_plugin.embedded.apiserver import ApiServer
 
@@ -18,3 +18,16 @@ def town(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[Town]:
         made = Town(api, tmp_path, capsys)
         made.apply()
         yield made
+
+
+@pytest.fixture
+def sound(town: Town) -> Town:
+    """Make everything be in order."""
+    for name in ("s", "c"):
+        town.api.create(service(name))
+    town.api.create(controller_config([{"name": PLUGIN_KEY, "location": "file:///plugins/plugin"}]))
+    condition = {"type": "Accepted", "status": "True", "reason": "Accepted", "observedGeneration": 1}
+    web = town.api.read("HTTPRoute", "shop", "web")
+    parents = [{"parentRef": {"name": "gw"}, "controllerName": "example.com/gateway", "conditions": [condition]}]
+    town.api.update_status({**web, "status": {"parents": parents}})
+    return town

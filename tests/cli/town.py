@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from tests.service.world import Shop
 
 from rollouts_gwapi_plugin.cli.main import run
@@ -44,3 +45,28 @@ class Town:
     def writes(self) -> list[str]:
         """Return the writes that came over HTTP, reviews of access aside."""
         return [f"{one.verb} {one.plural}" for one in self.api.requests.writes if "reviews" not in one.plural]
+
+    def configure(self, **fields: Any) -> None:
+        """Change the Rollout."""
+        for name, value in fields.items():
+            setattr(self.shop, name, value)
+        self.apply()
+
+    def found(self, *arguments: str) -> list[str]:
+        """Return what `doctor` finds, as `severity check: text`."""
+        return [f"{one['severity']} {one['check']}: {one['text']}" for one in self.json("doctor", *arguments)]
+
+    def bad(self, *arguments: str) -> list[str]:
+        """Return the errors and warnings of `doctor`."""
+        return [line for line in self.found(*arguments) if line.startswith(("error", "warning"))]
+
+
+def controller_config(plugins: Any) -> dict[str, Any]:
+    """Make the controller's ConfigMap."""
+    text = plugins if isinstance(plugins, str) else yaml.safe_dump(plugins)
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "argo-rollouts-config", "namespace": "argo-rollouts"},
+        "data": {"trafficRouterPlugins": text},
+    }

@@ -77,12 +77,12 @@ def check_configuration(
     except PluginError as error:
         yield noted(name, "installation", f"it can't be read: {error}")
         return
-    text = (found.get("data") or {}).get(KEY)
-    if not text:
+    plugins = (found.get("data") or {}).get(KEY)
+    if not plugins:
         yield failed(name, "installation", f"it has no {KEY}: the controller knows no traffic router plugin")
         return
     try:
-        entries = yaml.safe_load(text)
+        entries = yaml.safe_load(plugins)
     except yaml.YAMLError as error:
         yield failed(name, "installation", f"{KEY} is not YAML: {getattr(error, 'problem', error)}")
         return
