@@ -8,7 +8,7 @@ Whatever can't be used is a `ConfigError` with the path, the value and what was 
 import json
 import re
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 from pydantic.alias_generators import to_camel
@@ -159,12 +159,45 @@ def _or_default(value: str) -> str:
     return value or DEFAULT_CONFIG_MAP
 
 
+Config = TypeVar("Config", bound=Section)
 Seconds = Annotated[float, BeforeValidator(_duration), Field(ge=0)]
 Entries = Annotated[tuple[RouteEntry, ...], BeforeValidator(_tuple)]
 
 
-class PluginConfig(Section):
-    """The whole configuration; names and meaning as in the Go plugin, ours behind them."""
+class OwnOptions(Section):
+    """Options of ours that every kind of route has."""
+
+    config_map: Annotated[str, AfterValidator(_or_default)] = DEFAULT_CONFIG_MAP
+    header_match: Literal["all", "any"] = "all"
+    self_heal: bool = True
+    verify: Literal["status", "off"] = "status"
+    verify_timeout: Seconds = 30.0
+    verify_wait: Seconds = 2.0
+    in_progress_label_key: str = ""
+    in_progress_label_value: str = ""
+
+    @model_validator(mode="after")
+    def _label_is_legal(self) -> Self:
+        for path, check, value in (
+            ("inProgressLabelKey", check_label_key, self.label_key),
+            ("inProgressLabelValue", check_label_value, self.label_value),
+        ):
+            _named(path, check, value)
+        return self
+
+    @property
+    def label_key(self) -> str:
+        """The in-progress label's key."""
+        return self.in_progress_label_key or DEFAULT_LABEL_KEY
+
+    @property
+    def label_value(self) -> str:
+        """The in-progress label's value."""
+        return self.in_progress_label_value or DEFAULT_LABEL_VALUE
+
+
+class PluginConfig(OwnOptions):
+    """The whole configuration; names and meaning as in the Go plugin."""
 
     http_route: str = ""
     grpc_route: str = ""
@@ -183,37 +216,10 @@ class PluginConfig(Section):
     udp_route_selector: LabelSelector | None = None
     namespace: str = ""
     disable_in_progress_label: bool = False
-    in_progress_label_key: str = ""
-    in_progress_label_value: str = ""
 
-    config_map: Annotated[str, AfterValidator(_or_default)] = DEFAULT_CONFIG_MAP
-    header_match: Literal["all", "any"] = "all"
     managed_route_position: Literal["last", "first"] = "last"
-    self_heal: bool = True
-    verify: Literal["status", "off"] = "status"
-    verify_timeout: Seconds = 30.0
-    verify_wait: Seconds = 2.0
     rule_name: str = ""
     use_header_routes: bool = False
-
-    @model_validator(mode="after")
-    def _label_is_legal(self) -> "PluginConfig":
-        for path, check, value in (
-            ("inProgressLabelKey", check_label_key, self.label_key),
-            ("inProgressLabelValue", check_label_value, self.label_value),
-        ):
-            _named(path, check, value)
-        return self
-
-    @property
-    def label_key(self) -> str:
-        """The in-progress label's key."""
-        return self.in_progress_label_key or DEFAULT_LABEL_KEY
-
-    @property
-    def label_value(self) -> str:
-        """The in-progress label's value."""
-        return self.in_progress_label_value or DEFAULT_LABEL_VALUE
 
     def entries(self, family: str) -> tuple[RouteEntry, ...]:
         """Return the named routes of a family (`http`, …), each once; header routes are on if any mention says so."""
@@ -273,6 +279,20 @@ def parse_config(raw: Any, key: str) -> PluginConfig:
         ConfigError: it is no JSON, or a value has the wrong type; the text gives the path and the value.
 
     """
+    config = read_config(PluginConfig, raw, key, "give it at least one route (httpRoute: <name>)")
+    if not config.families:
+        accepted = ", ".join(f"{f}Route, {f}Routes, {f}RouteSelector" for f in ROUTE_FAMILIES)
+        raise ConfigError(f"No routes configured. At least one of {accepted} must be set in plugins[{key!r}]")
+    return config
+
+
+def read_config(model: type[Config], raw: Any, key: str, way_out: str) -> Config:
+    """Read a configuration of a model; `way_out` says what to do about a null.
+
+    Raises:
+        ConfigError: it is no JSON, or a value has the wrong type; the text gives the path and the value.
+
+    """
     where = f"plugins[{key!r}]"
     if isinstance(raw, bytes | str):
         try:
@@ -280,17 +300,13 @@ def parse_config(raw: Any, key: str) -> PluginConfig:
         except (ValueError, RecursionError) as error:
             raise ConfigError(f"{where}: the configuration is not JSON: {error}") from error
     if raw is None:
-        raise ConfigError(f"{where}: the configuration is null; give it at least one route (httpRoute: <name>)")
+        raise ConfigError(f"{where}: the configuration is null; {way_out}")
     if not isinstance(raw, Mapping):
         raise ConfigError(f"{where}: an object expected, found {_short(raw)}")
     try:
-        config = PluginConfig.model_validate(raw)
+        return model.model_validate(raw)
     except ValidationError as error:
         raise ConfigError("; ".join(_explain(where, item) for item in error.errors())) from error
-    if not config.families:
-        accepted = ", ".join(f"{f}Route, {f}Routes, {f}RouteSelector" for f in ROUTE_FAMILIES)
-        raise ConfigError(f"No routes configured. At least one of {accepted} must be set in {where}")
-    return config
 
 
 def _explain(where: str, item: Mapping[str, Any]) -> str:
