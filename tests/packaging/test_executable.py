@@ -229,6 +229,23 @@ def test_start_up(executable: Path, plugin_bin: Path, figures: list[str]) -> Non
     assert min(warm) <= WARM_CPU_SECONDS
 
 
+def test_six_at_once(executable: Path, plugin_bin: Path) -> None:
+    """Six plugins that start at once in a cold directory all reach their handshake, on one tree."""
+    program = install(executable, plugin_bin)
+    host = {**os.environ, **HOST_ENVIRONMENT}
+    started = [subprocess.Popen([program, "serve"], env=host, stdout=subprocess.PIPE) for _ in range(6)]
+    lines = []
+    for process in started:
+        assert process.stdout is not None
+        with process:
+            lines.append(process.stdout.readline())
+            process.kill()
+
+    assert all(line.startswith(b"1|1|unix|") for line in lines)
+    assert len(set(lines)) == len(lines)
+    assert len(trees(cache_of(plugin_bin))) == 1
+
+
 def test_memory(controller: Host, cluster: ApiServer, rollout: dict[str, Any], figures: list[str]) -> None:
     """After a thousand calls the process holds no more memory than promised, and no gRPC library."""
     # The promise is about memory; the limiter would make it wait.
