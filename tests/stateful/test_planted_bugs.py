@@ -34,7 +34,7 @@ def _route_before_record(monkeypatch: pytest.MonkeyPatch) -> None:
 def _index_for_identity(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take a recorded rule to be where it was made: the last rules of the list."""
 
-    def by_index(claim: Claim, _purpose: Purpose, mark: Any, owners: list[Owned | None]) -> int | None:
+    def by_index(claim: Claim, _purpose: Purpose, mark: Any, owners: list[Owned | None], _sign: Any) -> int | None:
         names = [record for records in claim.view.record.headers.values() for record in records.rules]
         index = len(claim.route.rules) - len(names) + names.index(mark) if mark in names else -1
         return index if 0 <= index < len(owners) and owners[index] is None else None

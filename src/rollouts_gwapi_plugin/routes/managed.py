@@ -6,8 +6,8 @@ rules of exactly the names that we generate, with only this Rollout's canary beh
 """
 
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Final
 
@@ -15,7 +15,7 @@ from rollouts_gwapi_plugin.model.rollout import SetHeaderRoute, StringMatch
 from rollouts_gwapi_plugin.model.routes import BackendRef, Route, Rule
 from rollouts_gwapi_plugin.routes.canonical import BackendIdentity, fingerprint
 from rollouts_gwapi_plugin.routes.desired import Desired, ManagedStep
-from rollouts_gwapi_plugin.routes.record import ManagedRecords, RecordView, RuleMark
+from rollouts_gwapi_plugin.routes.record import RecordView, RouteRecord, RuleMark
 
 # SectionName of the Gateway API: a DNS subdomain. Room is kept for a suffix.
 MAX_RULE_NAME: Final = 253
@@ -32,10 +32,11 @@ class Purpose(Enum):
 
 @dataclass(frozen=True)
 class Owned:
-    """A rule of ours: what for, and whose managed route it is."""
+    """A rule of ours: what for, and whose managed route it is; `mark` is the name that it is recorded under."""
 
     purpose: Purpose
     name: str
+    mark: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True)
@@ -71,14 +72,10 @@ def is_generated(rule_name: str | None, managed: str) -> bool:
 def ownership(claim: Claim) -> list[Owned | None]:
     """Tell for each rule of the route whose it is."""
     owners: list[Owned | None] = [None] * len(claim.route.rules)
-    for purpose, records in (
-        (Purpose.HEADER, claim.view.record.headers),
-        (Purpose.MIRROR, claim.view.record.mirrors),
-    ):
-        for index, name in _recorded(claim, purpose, records, owners):
-            owners[index] = Owned(purpose, name)
+    _claim_recorded(claim, owners)
     names = claim.setting if claim.view.known else claim.setting | frozenset(claim.desired.managed_names)
-    for name in sorted(names, key=len, reverse=True):
+    # Of names that look like each other's numbered ones the longest is meant.
+    for name in sorted(names, key=lambda name: (-len(name), name)):
         for index, rule in enumerate(claim.route.rules):
             purpose_by_name = _by_name(claim, rule, name) if owners[index] is None else None
             if purpose_by_name is not None:
@@ -88,29 +85,52 @@ def ownership(claim: Claim) -> list[Owned | None]:
     return owners
 
 
-def _recorded(
-    claim: Claim, purpose: Purpose, records: ManagedRecords, owners: list[Owned | None]
-) -> Iterable[tuple[int, str]]:
-    """Yield the place of each recorded rule that is still there; a mark claims at most one rule."""
-    for name, record in records.items():
-        for mark in record.rules:
-            index = _find(claim, purpose, mark, owners)
-            if index is not None:
-                owners[index] = Owned(purpose, name)
-                yield index, name
+def _claim_recorded(claim: Claim, owners: list[Owned | None]) -> None:
+    """Find the rule of each mark, the surest first: while a header route becomes a mirror route both have one name."""
+    marks = list(_marks(claim.view.record))
+    for sign in Sign:
+        left = []
+        for owned, mark in marks:
+            index = _find(claim, owned.purpose, mark, owners, sign)
+            if index is None:
+                left.append((owned, mark))
+            else:
+                owners[index] = replace(owned, mark=mark.name)
+        marks = left
 
 
-def _find(claim: Claim, purpose: Purpose, mark: RuleMark, owners: list[Owned | None]) -> int | None:
-    unnamed = None
-    for index, rule in enumerate(claim.route.rules):
-        if owners[index] is not None:
-            continue
-        if rule.name == mark.name and (_has_shape(claim, rule, purpose) or _print(claim, rule) in mark.fingerprints):
-            return index
-        if rule.name is None and _print(claim, rule) in mark.fingerprints:
-            # Of equal unnamed rules ours is the one behind the user's, or before them where the config says so.
-            unnamed = index if unnamed is None or not claim.desired.managed_first else unnamed
-    return unnamed
+def _marks(record: RouteRecord) -> Iterator[tuple[Owned, RuleMark]]:
+    for purpose, records in ((Purpose.HEADER, record.headers), (Purpose.MIRROR, record.mirrors)):
+        for name, managed in records.items():
+            for mark in managed.rules:
+                yield Owned(purpose, name), mark
+
+
+class Sign(Enum):
+    """By what a recorded rule is recognised, the surest first."""
+
+    NAME_AND_PRINT = 1
+    NAME_AND_SHAPE = 2
+    PRINT = 3
+
+
+def _find(claim: Claim, purpose: Purpose, mark: RuleMark, owners: list[Owned | None], sign: Sign) -> int | None:
+    """Return the place of the mark's rule; a mark claims at most one."""
+    found = [
+        index
+        for index, rule in enumerate(claim.route.rules)
+        if owners[index] is None and _shows(claim, rule, purpose, mark, sign)
+    ]
+    if not found:
+        return None
+    # Of equal unnamed rules ours is the one behind the user's, or before them where the config says so.
+    return found[-1] if sign is Sign.PRINT and not claim.desired.managed_first else found[0]
+
+
+def _shows(claim: Claim, rule: Rule, purpose: Purpose, mark: RuleMark, sign: Sign) -> bool:
+    if rule.name != (None if sign is Sign.PRINT else mark.name):
+        return False
+    return _has_shape(claim, rule, purpose) if sign is Sign.NAME_AND_SHAPE else _print(claim, rule) in mark.fingerprints
 
 
 def _print(claim: Claim, rule: Rule) -> str:
@@ -120,16 +140,20 @@ def _print(claim: Claim, rule: Rule) -> str:
 def _has_shape(claim: Claim, rule: Rule, purpose: Purpose) -> bool:
     """Whether a rule that bears a recorded name can be ours; after a ping-pong the canary's name is stable's."""
     pair = (claim.desired.canary, claim.desired.stable)
+    mirrors = any(target.name in pair for target in mirror_targets(rule))
     if purpose is Purpose.HEADER:
-        return bool(rule.backends) and all(ref.name in pair for ref in rule.backends)
-    return any(target.name in pair for target in mirror_targets(rule))
+        ours = bool(rule.backends) and all(ref.name in pair for ref in rule.backends)
+        # A mirror rule has both; a header rule can have a mirror of its source's.
+        return ours and (not mirrors or len(rule.backends) == 1)
+    return mirrors
 
 
 def mirror_targets(rule: Rule) -> list[BackendRef]:
     """Return the targets of the rule's RequestMirror filters."""
     mirrors = [item.get("requestMirror") for item in rule.filters or []]
-    targets = [mirror.get("backendRef") for mirror in mirrors if isinstance(mirror, dict)]
-    return [BackendRef.model_validate(target) for target in targets if isinstance(target, dict)]
+    targets = [mirror.get("backendRef") or {} for mirror in mirrors if mirror]
+    fields = ("group", "kind", "namespace", "name")
+    return [BackendRef.model_validate({name: target[name] for name in fields if name in target}) for target in targets]
 
 
 def only_canary(rule: Rule, desired: Desired, route_namespace: str) -> bool:

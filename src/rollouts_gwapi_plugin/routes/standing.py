@@ -62,7 +62,7 @@ class Standing:
                 users += 1
             else:
                 before = users if owner.purpose is Purpose.MIRROR else None
-                result.append(ManagedRule(owner, rule.name or base_name(owner.name), rule, before))
+                result.append(ManagedRule(owner, rule.name or owner.mark or base_name(owner.name), rule, before))
         return result
 
     def steps(self) -> Mapping[str, ManagedStep | None]:
