@@ -11,6 +11,7 @@ import os
 import subprocess
 import tarfile
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from io import BytesIO
@@ -102,8 +103,9 @@ def _download(architecture: Architecture, wanted: Iterable[tuple[str, str]]) -> 
         'Acquire::Languages "none";\nAPT::Sandbox::User "root";\n'
     )
     names = [f"{name}={version}" if version else name for name, version in wanted]
-    for arguments in (["-qq", "update"], ["-qq", "download", *names]):
-        _apt(state, arguments)
+    with suppress(BuildError):  # one of the machine's sources may be away that has none of these packages
+        _apt(state, ["-qq", "update"])
+    _apt(state, ["-qq", "download", *names])
     found = {}
     for file in sorted((state / "new").glob("*.deb")):
         name, version, _ = unquote(file.stem).split("_")
