@@ -236,6 +236,10 @@ class PluginConfig(OwnOptions):
         selector: LabelSelector | None = getattr(self, f"{family}_route_selector")
         return selector
 
+    def selector_key(self, family: str) -> str:
+        """Return the key of a family's selector, for errors."""
+        return f"{family}RouteSelector"
+
     @property
     def families(self) -> tuple[str, ...]:
         """The families with a named route or a selector."""
