@@ -193,3 +193,14 @@ def test_socket_folder(go_host: "Host", mode: "Mode", short_folder: Path) -> Non
     assert short_folder in socket.parents
     assert stat.S_IMODE(socket.stat().st_mode) == 0o660
     assert socket.stat().st_gid == os.getgid()
+
+
+def test_tcp_where_unix_sockets_fail(go_host: "Host", mode: "Mode") -> None:
+    """Where no unix socket can be made the plugin listens on TCP, on a port that the host allows, and says why."""
+    answer = go_host.start(mode, environment=["PLUGIN_UNIX_SOCKET_DIR=/nonexistent"])
+    host, _, port = answer["address"].rpartition(":")
+
+    assert answer["error"] == ""
+    assert (answer["network"], host) == ("tcp", "127.0.0.1")
+    assert 10000 <= int(port) <= 25000
+    assert "/nonexistent" in "".join(go_host.plugin_stderr())
