@@ -1,5 +1,6 @@
 """The cluster itself: what it promises to the cases is so."""
 
+import json
 import os
 import signal
 import socket
@@ -165,11 +166,31 @@ def test_two_clusters_side_by_side(cluster: Cluster, second: Cluster) -> None:
             assert all(process.read(one.settings, name) for name in process.names(one.settings))
 
 
-def test_conformance_of_the_embedded_api_server(second: Cluster) -> None:
+@pytest.fixture
+def bare(cluster: Cluster, tmp_path: Path) -> Iterator[tuple[Cluster, Path]]:
+    """Start an API server that nobody but the test writes to; give it with the kubeconfig of an administrator."""
+    other = open_cluster(_settings(cluster, "bare"), print, build=False)
+    with other.held():
+        other.up_bare(print)
+        with network.inside(other.settings.node_namespace):
+            other.kubectl("--namespace=kube-system", "create", "serviceaccount", "tester")
+            role = ["--clusterrole=cluster-admin", "--serviceaccount=kube-system:tester"]
+            other.kubectl("create", "clusterrolebinding", "tester", *role)
+            token = other.kubectl("--namespace=kube-system", "create", "token", "tester").strip()
+        config = json.loads(other.settings.kubeconfig.read_text())
+        config["users"] = [{"name": "admin", "user": {"token": token}}]
+        (tmp_path / "kubeconfig").write_text(json.dumps(config))
+        yield other, tmp_path / "kubeconfig"
+        other.down(print)
+
+
+@pytest.mark.e2e_short
+def test_conformance_of_the_embedded_api_server(bare: tuple[Cluster, Path]) -> None:
     """The stories that the embedded API server is tested with have the same answers on the real one."""
-    with network.inside(second.settings.node_namespace):
-        environment = {**second.environment(), "CONFORMANCE_KUBECONFIG": str(second.settings.kubeconfig)}
+    cluster, kubeconfig = bare
+    with network.inside(cluster.settings.node_namespace):
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/conformance"]
+        environment = {**os.environ, "CONFORMANCE_KUBECONFIG": str(kubeconfig)}
         done = subprocess.run(command, cwd=REPOSITORY, env=environment, capture_output=True, text=True, check=False)
 
     assert done.returncode == 0, done.stdout[-8000:]

@@ -47,13 +47,14 @@ def build(settings: Settings) -> None:
 
 
 @main.command()
+@click.option("--bare", is_flag=True, help="Only etcd and the API server.")
 @click.pass_obj
-def up(settings: Settings) -> None:
+def up(settings: Settings, *, bare: bool) -> None:
     """Build, sweep what is left of an earlier run, start everything, wait until it is ready."""
     cluster = _open(settings, build=True)
     try:
         with cluster.held():
-            cluster.up(click.echo)
+            (cluster.up_bare if bare else cluster.up)(click.echo)
     except (InUse, TimeoutError, RuntimeError, FileNotFoundError) as error:
         raise click.ClickException(str(error)) from error
 

@@ -59,16 +59,9 @@ class Cluster:
     def up(self, tell: Callable[[str], None]) -> None:
         """Start everything from nothing and wait until all of it is ready."""
         began = time.monotonic()
-        self.sweep(tell)
+        self.up_bare(tell)
         settings = self.settings
-        for folder in (settings.state, settings.logs, settings.pids):
-            folder.mkdir(parents=True, exist_ok=True)
-        network.create(settings)
         with network.inside(settings.node_namespace):
-            controlplane.prepare(settings)
-            controlplane.start_etcd(settings, self.tools)
-            controlplane.start_apiserver(settings, self.tools)
-            tell(f"API server ready after {time.monotonic() - began:.1f} s")
             controlplane.start_controllers(settings, self.tools)
             pods.start(settings, self.tools)
             self._define()
@@ -81,6 +74,20 @@ class Cluster:
             gateway.wait()
             controller.wait(settings)
         tell(f"cluster {settings.name!r} ready after {time.monotonic() - began:.1f} s")
+
+    def up_bare(self, tell: Callable[[str], None]) -> None:
+        """Start etcd and the API server, nothing else."""
+        began = time.monotonic()
+        self.sweep(tell)
+        settings = self.settings
+        for folder in (settings.state, settings.logs, settings.pids):
+            folder.mkdir(parents=True, exist_ok=True)
+        network.create(settings)
+        with network.inside(settings.node_namespace):
+            controlplane.prepare(settings)
+            controlplane.start_etcd(settings, self.tools)
+            controlplane.start_apiserver(settings, self.tools)
+        tell(f"API server of {settings.name!r} ready after {time.monotonic() - began:.1f} s")
 
     def down(self, tell: Callable[[str], None]) -> None:
         """Stop everything in order, then sweep."""
