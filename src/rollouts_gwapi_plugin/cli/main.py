@@ -16,6 +16,7 @@ COMMANDS = {
     "doctor": "doctor:doctor",
     "install": "install:install",
     "lint": "lint:lint",
+    "simulate": "simulate:simulate",
     "status": "status:status",
     "version": "version:version",
 }
