@@ -31,15 +31,21 @@ def canonical_match(match: JsonObject, kind: str) -> JsonObject:
     """One match with the API's defaults, header names without case, empty lists absent."""
     result = {key: value for key, value in match.items() if value not in (None, [])}
     if kind == "HTTPRoute":
-        result["path"] = {"type": "PathPrefix", "value": "/", **(match.get("path") or {})}
+        result["path"] = _filled(match.get("path"), type="PathPrefix", value="/")
     if isinstance(match.get("method"), dict):
-        result["method"] = {"type": "Exact", **match["method"]}
+        result["method"] = _filled(match["method"], type="Exact")
     for field in ("headers", "queryParams"):
         if field in result:
-            fold = str.lower if field == "headers" else str
-            entries = ({"type": "Exact", **entry, "name": fold(entry.get("name", ""))} for entry in result[field])
-            result[field] = sorted(entries, key=lambda entry: str(entry["name"]))
+            entries = [_filled(entry, type="Exact") for entry in result[field]]
+            if field == "headers":
+                entries = [{**entry, "name": str(entry.get("name", "")).lower()} for entry in entries]
+            result[field] = sorted(entries, key=lambda entry: str(entry.get("name", "")))
     return result
+
+
+def _filled(value: JsonObject | None, /, **defaults: str) -> JsonObject:
+    """Return an object with the API's defaults, which also stand in for explicit nulls."""
+    return {**defaults, **{key: item for key, item in (value or {}).items() if item is not None}}
 
 
 def _canonical_filters(filters: list[JsonObject] | None) -> list[JsonObject]:
@@ -47,7 +53,7 @@ def _canonical_filters(filters: list[JsonObject] | None) -> list[JsonObject]:
     for item in filters or []:
         mirror = item.get("requestMirror")
         if isinstance(mirror, dict) and isinstance(mirror.get("backendRef"), dict):
-            target = {"group": "", "kind": "Service", **mirror["backendRef"]}
+            target = _filled(mirror["backendRef"], group="", kind="Service")
             percent = {} if mirror.get("percent") == 100 else {k: v for k, v in mirror.items() if k == "percent"}  # noqa: PLR2004 - per cent
             rest = {key: value for key, value in mirror.items() if key not in {"backendRef", "percent"}}
             result.append({**item, "requestMirror": {**rest, **percent, "backendRef": target}})
