@@ -97,7 +97,8 @@ def _desired(case: Mapping[str, Any], call: Mapping[str, Any]) -> tuple[Desired,
     desired = base_desired(rollout, config)
     weight, clamped = clamp_weight(call.get("setWeight") or 0, desired.max_weight, desired.rollout)
     asked = [WeightDestination(service_name=name, weight=w) for name, w in (call.get("destinations") or {}).items()]
-    destinations, over = destinations_of(tuple(asked), desired.rollout, desired.max_weight, weight)
+    pair = (desired.stable, desired.canary)
+    destinations, over = destinations_of(tuple(asked), desired.rollout, desired.max_weight, weight, pair)
     ports = {
         name: tuple(ServicePort(str(port_name), port) for port_name, port in listed.items())
         for name, listed in (case.get("services") or {}).items()

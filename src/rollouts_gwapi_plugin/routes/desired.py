@@ -37,10 +37,11 @@ class Destination:
 
 @dataclass(frozen=True)
 class Label:
-    """The in-progress label."""
+    """The in-progress label; one that is switched off is still taken off where it stands."""
 
     key: str
     value: str
+    enabled: bool = True
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,8 @@ class Desired:
     # Every managed step of the Rollout, past and to come: by these another plugin's rules are recognised.
     all_steps: tuple[ManagedStep, ...] = ()
     heal: bool = False
+    # Managed rules are left just as they are: what can't be recorded must not be made (D6, D8).
+    keep_managed: bool = False
     match_any: bool = False
     managed_first: bool = False
     rule_name: str = ""
@@ -82,9 +85,19 @@ def services(rollout: Rollout) -> tuple[str, str]:
     """Return the stable and the canary Service; ping-pong wins where both are given, as in the controller.
 
     Raises:
-        ConfigError: the Rollout names neither pair.
+        ConfigError: the Rollout names neither pair, or one Service twice.
 
     """
+    stable, canary = _named_services(rollout)
+    if stable == canary:
+        raise ConfigError(
+            f"Rollout {rollout.key}: stable and canary Service are both {stable!r}; traffic can only be split between"
+            " two Services"
+        )
+    return stable, canary
+
+
+def _named_services(rollout: Rollout) -> tuple[str, str]:
     canary = rollout.canary
     ping_pong = canary.ping_pong
     if ping_pong and ping_pong.ping_service and ping_pong.pong_service:
@@ -168,7 +181,7 @@ def base_desired(rollout: Rollout, config: PluginConfig) -> Desired:
         match_any=config.header_match == "any",
         managed_first=config.managed_route_position == "first",
         rule_name=config.rule_name,
-        label=None if config.disable_in_progress_label else Label(config.label_key, config.label_value),
+        label=Label(config.label_key, config.label_value, enabled=not config.disable_in_progress_label),
     )
 
 
@@ -183,17 +196,24 @@ def clamp_weight(weight: int, maximum: int, rollout: str) -> tuple[int, tuple[No
 
 
 def destinations_of(
-    asked: tuple[WeightDestination, ...], rollout: str, maximum: int, weight: int
+    asked: tuple[WeightDestination, ...], rollout: str, maximum: int, weight: int, pair: tuple[str, str] = ("", "")
 ) -> tuple[tuple[Destination, ...], tuple[Note, ...]]:
-    """Return the experiment's destinations, equal names summed; those without a Service stay with stable."""
+    """Return the experiment's destinations, equal names summed; what has no Service of its own stays with stable."""
     notes: list[Note] = []
     weights: dict[str, int] = {}
     for destination in asked:
-        if not destination.service_name:
-            text = f"an experiment template has no Service; its weight {destination.weight} stays with stable"
+        name, share = destination.service_name, destination.weight
+        if not name:
+            text = f"an experiment template has no Service; its weight {share} stays with stable"
             notes.append(Note("ExperimentWithoutService", f"Rollout {rollout}: {text}"))
-            continue
-        weights[destination.service_name] = weights.get(destination.service_name, 0) + max(destination.weight, 0)
+        elif name in pair:
+            text = f"an experiment names Service {name}, which is one of the pair; its weight {share} stays with stable"
+            notes.append(Note("ExperimentWithoutService", f"Rollout {rollout}: {text}"))
+        else:
+            if share < 0:
+                text = f"experiment Service {name}: weight {share} is below 0; 0 is used"
+                notes.append(Note("WeightClamped", f"Rollout {rollout}: {text}"))
+            weights[name] = weights.get(name, 0) + max(share, 0)
     total = weight + sum(weights.values())
     if weights and total > maximum:
         text = f"Rollout {rollout}: canary and experiments ask for {total} of {maximum}; stable gets 0"

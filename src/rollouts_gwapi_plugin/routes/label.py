@@ -1,38 +1,48 @@
 """The in-progress label and the annotation beside it (decision D33).
 
 The label is on while something of any Rollout is on the route; the annotation lists which. A label without our
-annotation is the user's, and then neither is touched; nor is a value that the user gave it meanwhile.
+annotation is the user's, and then neither is touched; nor is a value that the user gave it meanwhile. Rollouts of one
+route may name different labels: the list does not say which, so only the default one is known to be others'.
 """
 
 from typing import Final
 
+from rollouts_gwapi_plugin.model.config import DEFAULT_LABEL_KEY, DEFAULT_LABEL_VALUE
 from rollouts_gwapi_plugin.model.routes import Route
 from rollouts_gwapi_plugin.routes.desired import Label
 
 ANNOTATION: Final = "rollouts.argoproj.io/gatewayapi-canary-rollouts"
+_DEFAULT: Final = Label(DEFAULT_LABEL_KEY, DEFAULT_LABEL_VALUE)
 
 
 def mark_in_progress(route: Route, label: Label | None, rollout: str, *, standing: bool) -> Route:
     """Return the route with the Rollout on or off the list; the same object where that is so already.
 
-    Without a label (switched off) the Rollout's entry is only taken off the list.
+    Without a label, or with one that is switched off, the Rollout is only taken off the list.
     """
     labels = dict(route.metadata.labels or {})
     annotations = dict(route.metadata.annotations or {})
-    listed = {entry for entry in annotations.get(ANNOTATION, "").split(",") if entry}
-    key = label.key if label else None
-    if not listed and (key is None or key in labels):
+    listed = {entry.strip() for entry in annotations.get(ANNOTATION, "").split(",")} - {""}
+    wears = label is not None and label.enabled
+    if not listed and (label is None or not wears or label.key in labels):
         return route
-    wanted = listed | {rollout} if standing and label else listed - {rollout}
-    if wanted:
-        annotations[ANNOTATION] = ",".join(sorted(wanted))
-        if label:
-            labels.setdefault(label.key, label.value)
-    else:
+    wanted = listed | {rollout} if standing and wears else listed - {rollout}
+    if not wanted:
         annotations.pop(ANNOTATION, None)
+        _take_off(labels, label, _DEFAULT)
+    else:
+        annotations[ANNOTATION] = ",".join(sorted(wanted))
+        if label is not None and rollout in wanted:
+            labels.setdefault(label.key, label.value)
+        elif label is not None and label.key != _DEFAULT.key and labels.get(_DEFAULT.key) == _DEFAULT.value:
+            _take_off(labels, label)
+    return _with(route, labels, annotations)
+
+
+def _take_off(labels: dict[str, str], *ours: Label | None) -> None:
+    for label in ours:
         if label is not None and labels.get(label.key) == label.value:
             labels.pop(label.key)
-    return _with(route, labels, annotations)
 
 
 def _with(route: Route, labels: dict[str, str], annotations: dict[str, str]) -> Route:

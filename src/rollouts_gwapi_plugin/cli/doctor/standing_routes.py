@@ -76,7 +76,8 @@ def _gateways(subject: Subject, route: Route) -> Iterator[Finding]:
 def _label(subject: Subject, route: Route) -> Iterator[Finding]:
     has_label = subject.config.label_key in (route.metadata.labels or {})
     listed = annotated(route.dump())
-    if has_label and not listed and subject.desired.label is not None:
+    label = subject.desired.label
+    if has_label and not listed and label is not None and label.enabled:
         text = f"it had the label {subject.config.label_key} before the plugin: the plugin leaves it alone"
         yield noted(str(route), "label", text)
 
