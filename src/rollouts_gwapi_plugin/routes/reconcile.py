@@ -6,7 +6,7 @@ although the rest was done. The input is never changed, and twice is once. An er
 this route is raised.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from rollouts_gwapi_plugin.errors import RouteError
@@ -20,7 +20,7 @@ from rollouts_gwapi_plugin.routes.managed import Owned, Purpose, mirrors_to_cana
 from rollouts_gwapi_plugin.routes.notes import Note
 from rollouts_gwapi_plugin.routes.pair import Pair, find_pair
 from rollouts_gwapi_plugin.routes.record import RecordView, RouteRecord
-from rollouts_gwapi_plugin.routes.regenerate import Managed, regenerate
+from rollouts_gwapi_plugin.routes.regenerate import Managed, Steps, regenerate
 from rollouts_gwapi_plugin.routes.standing import Standing, take_apart
 from rollouts_gwapi_plugin.routes.weights import ExperimentError, Split, split_of, unresolved, weigh
 
@@ -72,20 +72,38 @@ def set_managed_route(route: Route, step: ManagedStep, desired: Desired, view: R
         RouteError: the route can't take it; nothing is to be written.
 
     """
+    if not step.name:
+        raise RouteError(f"{route}: a managed route can't be set: the step has no name")
     standing = take_apart(route, desired, view, scope.kind, setting=frozenset({step.name}))
-    steps: dict[str, ManagedStep | None] = dict(standing.steps())
-    steps.pop(step.name, None)
-    if step.match:
-        _refuse_silent_full_mirror(route, step, scope)
-        steps[step.name] = step
-    elif step.name not in standing.owned_names:
-        return Outcome(route, standing.record_of(standing.managed_rules()))
+    if not step.match:
+        return _unset(standing, step.name)
+    _refuse_silent_full_mirror(route, step, scope)
     pair, notes = find_pair(route, _selected(standing), desired)
-    managed = regenerate(standing, standing.users, pair, steps, None)
+    managed = regenerate(standing, standing.users, pair, {**_others(standing, step.name), step.name: step}, None)
     names = {item.owned.name for item in managed.rules}
-    if step.match and step.name not in names and not _mirrors_nothing(step):
+    if step.name not in names and not _mirrors_nothing(step):
         reasons = "; ".join(note.text for note in managed.notes) or "no rule and the step have requests in common"
         raise RouteError(f"{route}: managed route {step.name} can't be set: {reasons}")
+    outcome = _finish(standing, standing.users, managed, pair)
+    return replace(outcome, notes=(*notes, *outcome.notes))
+
+
+def _others(standing: Standing, name: str) -> dict[str, ManagedStep | None]:
+    """Return the managed routes of other names that stand here, with their steps."""
+    keep = standing.desired.keep_managed
+    return {other: None if keep else step for other, step in standing.steps().items() if other != name}
+
+
+def _unset(standing: Standing, name: str) -> Outcome:
+    """Remove one managed route; what is gone already, or stands on a rule that lost its pair, can be removed, too."""
+    if name not in standing.owned_names:
+        return Outcome(standing.route, standing.record_of(standing.managed_rules()))
+    try:
+        pair, notes = find_pair(standing.route, _selected(standing), standing.desired)
+    except RouteError:
+        rest = tuple(item for item in standing.managed_rules() if item.owned.name != name)
+        return _finish(standing, standing.users, Managed(rest, ()), None)
+    managed = regenerate(standing, standing.users, pair, _others(standing, name), None)
     outcome = _finish(standing, standing.users, managed, pair)
     return replace(outcome, notes=(*notes, *outcome.notes))
 
@@ -107,15 +125,14 @@ def give_back(route: Route, desired: Desired, view: RecordView, scope: Scope, *,
     standing = take_apart(route, desired, view, scope.kind)
     pair: Pair | None
     try:
-        selected = _selected(standing)
-        pair, _ = find_pair(route, selected, desired)
+        pair, _ = find_pair(route, _selected(standing), desired)
     except RouteError:
         # Without the pair there are no weights to give back; what we added goes all the same.
-        selected, pair = [], None
+        pair = None
     split = split_of(desired, pair, standing.experiments) if pair is not None and weights else None
     users = [
         weigh(rule, pair, split, desired)
-        if pair is not None and split is not None and pair.weights(rule) and any(rule is other for other in selected)
+        if pair is not None and split is not None and pair.weights(rule) and _is_selected(rule, standing)
         else _without_experiments(rule, standing)
         for rule in standing.users
     ]
@@ -147,7 +164,7 @@ def services_needed(route: Route, desired: Desired, view: RecordView, scope: Sco
     standing = take_apart(route, desired, view, scope.kind)
     rules = _selected(standing)
     pair, _ = find_pair(route, rules, desired)
-    return unresolved([rule for rule in rules if pair.weights(rule)], pair, desired)
+    return unresolved(_weighted(rules, pair, standing), pair, desired)
 
 
 def wrong_weights(route: Route, desired: Desired, view: RecordView, scope: Scope) -> str:
@@ -157,6 +174,9 @@ def wrong_weights(route: Route, desired: Desired, view: RecordView, scope: Scope
         RouteError: no rule has the pair.
 
     """
+    absent = services_needed(route, desired, view, scope)
+    if absent:
+        return f"{route}: experiment backends {', '.join(absent)} are not on every weighted rule"
     outcome = set_weight(route, replace(desired, heal=False), view, scope)
     for index, (live, wanted) in enumerate(zip(route.rules, outcome.route.rules, strict=False)):
         have = [(ref.name, ref.effective_weight) for ref in live.backends]
@@ -173,11 +193,19 @@ def _weights(pairs: Sequence[tuple[str, int]]) -> str:
 def _selected(standing: Standing) -> list[Rule]:
     """Return the user's rules that are to be managed: all, or the one of the configured name."""
     name = standing.desired.rule_name
-    selected = [rule for rule in standing.users if not name or rule.name == name]
+    selected = [rule for rule in standing.users if _is_selected(rule, standing)]
     if name and not selected:
         names = ", ".join(rule.name or f"{index} has no name" for index, rule in enumerate(standing.users))
         raise RouteError(f"{standing.route}: ruleName {name!r} was not found; the rules are: {names or 'none'}")
     return selected
+
+
+def _is_selected(rule: Rule, standing: Standing) -> bool:
+    return standing.desired.rule_name in ("", rule.name)
+
+
+def _weighted(rules: Sequence[Rule], pair: Pair, standing: Standing) -> list[Rule]:
+    return [rule for rule in rules if pair.weights(rule) and _is_selected(rule, standing)]
 
 
 def _healed(desired: Desired, scope: Scope) -> frozenset[str]:
@@ -190,24 +218,42 @@ def _weigh_and_heal(standing: Standing, pair: Pair, scope: Scope, *, experiments
     if experiments and standing.desired.destination_problem:
         raise ExperimentError(standing.desired.destination_problem)
     split = split_of(standing.desired, pair, standing.experiments, experiments=experiments)
-    selected = _selected(standing)
     users = [
         weigh(rule, pair, split, standing.desired)
-        if pair.weights(rule) and any(rule is other for other in selected)
+        if pair.weights(rule) and _is_selected(rule, standing)
         else _without_experiments(rule, standing)
         for rule in standing.users
     ]
-    kept = _wanted(standing, scope, heal=False)[0]
-    wanted, notes = _wanted(standing, scope, heal=standing.desired.heal)
+    wanted, notes = _wanted(standing, scope)
+
+    def finish(steps: Steps) -> Outcome:
+        return _finish(standing, users, regenerate(standing, users, pair, steps, split), pair, split)
+
     try:
-        outcome = _finish(standing, users, regenerate(standing, users, pair, wanted, split), pair, split)
+        outcome = finish(wanted)
     except ExperimentError:
         raise
-    except RouteError as error:
-        note = Note("ManagedRouteNotRestored", f"{standing.route}: managed routes are left as they are: {error}")
-        outcome = _finish(standing, users, regenerate(standing, users, pair, dict.fromkeys(kept), split), pair, split)
-        notes = (*notes, note)
+    except RouteError:
+        possible, told = _possible(standing, wanted, finish)
+        outcome, notes = finish(possible), (*notes, *told)
     return replace(outcome, notes=(*notes, *outcome.notes))
+
+
+def _possible(standing: Standing, wanted: Steps, finish: Callable[[Steps], Outcome]) -> tuple[Steps, tuple[Note, ...]]:
+    """Return the managed routes without those that can't be made now: they are left as they stand, and told."""
+    steps: dict[str, ManagedStep | None] = {name: None for name in wanted if name in standing.steps()}
+    notes: list[Note] = []
+    for name, step in wanted.items():
+        try:
+            finish({**steps, name: step})
+        except ExperimentError:
+            raise
+        except RouteError as error:
+            text = f"{standing.route}: managed route {name} is left as it is: {error}"
+            notes.append(Note("ManagedRouteNotRestored", text))
+        else:
+            steps[name] = step
+    return steps, tuple(notes)
 
 
 def _without_experiments(rule: Rule, standing: Standing) -> Rule:
@@ -217,13 +263,14 @@ def _without_experiments(rule: Rule, standing: Standing) -> Rule:
     return rule.with_backends([ref for ref in rule.backends if not standing.is_recorded_experiment(ref)])
 
 
-def _wanted(
-    standing: Standing, scope: Scope, *, heal: bool
-) -> tuple[Mapping[str, ManagedStep | None], tuple[Note, ...]]:
+def _wanted(standing: Standing, scope: Scope) -> tuple[Steps, tuple[Note, ...]]:
     """Return the managed routes that the route should have, each with the step that makes it (None: keep as it is)."""
+    if scope.kind.match is None:
+        return {}, ()
+    desired = standing.desired
     steps: dict[str, ManagedStep | None] = dict(standing.steps())
     notes: list[Note] = []
-    for name, step in standing.desired.steps.items() if heal else ():
+    for name, step in desired.steps.items() if desired.heal and not desired.keep_managed else ():
         if not step.match:
             steps.pop(name, None)
             continue
@@ -233,11 +280,9 @@ def _wanted(
             notes.append(Note("ManagedRouteNotRestored", str(error)))
             continue
         steps[name] = step
-    if scope.kind.match is None:
-        return {}, ()
     if not scope.takes_headers:
         steps = {name: step for name, step in steps.items() if not _is_header(standing, name, step)}
-    return steps, tuple(notes)
+    return dict.fromkeys(steps) if desired.keep_managed else steps, tuple(notes)
 
 
 def _is_header(standing: Standing, name: str, step: ManagedStep | None) -> bool:
@@ -263,8 +308,8 @@ def _mirrors_nothing(step: ManagedStep) -> bool:
 
 
 def _lowers(standing: Standing, pair: Pair) -> bool:
-    weighted = [rule for rule in standing.users if pair.weights(rule)]
-    return max(_canary_weights(weighted, pair), default=0) > standing.desired.weight
+    weights = _canary_weights(_weighted(standing.users, pair, standing), pair)
+    return max(weights, default=0) > standing.desired.weight
 
 
 def _canary_weights(rules: Sequence[Rule], pair: Pair) -> list[int]:
@@ -278,7 +323,7 @@ def _finish(
     rules = standing.assemble(users, managed.rules)
     route = standing.route.with_rules(rules)
     record = standing.record_of(managed.rules, users, split)
-    weighted = pair is not None and any(_canary_weights([rule for rule in users if pair.weights(rule)], pair))
+    weighted = pair is not None and any(_canary_weights(_weighted(users, pair, standing), pair))
     stands = weighted or not record.empty
     route = mark_in_progress(route, standing.desired.label, standing.desired.rollout, standing=stands)
     check_limits(standing.route, route, standing.kind)

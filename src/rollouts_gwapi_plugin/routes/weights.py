@@ -11,7 +11,7 @@ from rollouts_gwapi_plugin.errors import RouteError
 from rollouts_gwapi_plugin.model.base import JsonObject
 from rollouts_gwapi_plugin.model.routes import BackendRef, Rule
 from rollouts_gwapi_plugin.routes.canonical import BackendIdentity, backend_identity
-from rollouts_gwapi_plugin.routes.desired import Desired, Destination
+from rollouts_gwapi_plugin.routes.desired import MAX_API_WEIGHT, Desired, Destination
 from rollouts_gwapi_plugin.routes.limits import MAX_BACKENDS
 from rollouts_gwapi_plugin.routes.pair import Pair
 
@@ -31,10 +31,10 @@ class Split:
 
 
 def split_of(desired: Desired, pair: Pair, recorded: Iterable[BackendIdentity], *, experiments: bool = True) -> Split:
-    """Return the numbers; without experiments their share stays with stable (D31)."""
+    """Return the numbers; without experiments their share stays with stable, and what stands of them goes (D31)."""
     destinations = desired.destinations if experiments else ()
     stable = max(0, desired.max_weight - desired.weight - sum(destination.weight for destination in destinations))
-    named = {pair.identity(destination.name) for destination in destinations}
+    named = {pair.identity(destination.name) for destination in desired.destinations}
     ours = frozenset({*recorded, *named}) - {pair.identity(pair.stable), pair.identity(pair.canary)}
     return Split(stable, desired.weight, destinations, ours)
 
@@ -46,6 +46,9 @@ def weigh(rule: Rule, pair: Pair, split: Split, desired: Desired) -> Rule:
         ExperimentError: an experiment's Service has no port that fits, or the rule no room for it.
 
     """
+    heaviest = max((destination.weight for destination in split.destinations), default=0)
+    if heaviest > MAX_API_WEIGHT:
+        raise ExperimentError(f"an experiment asks for weight {heaviest}, the Gateway API takes {MAX_API_WEIGHT}")
     wanted = _experiment_refs(rule, pair, split, desired)
     backends: list[BackendRef] = []
     for ref in rule.backends:
