@@ -8,7 +8,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
 .PHONY: help venv demo test test-quick lint format types layers proto proto-go proto-check lock bench fuzz soak docs clean \
-	binary image release manifests binary-lock
+	binary image release manifests binary-lock e2e e2e-short e2e-kind
 
 help: ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sort | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -55,6 +55,19 @@ format: venv ## Format and apply safe fixes
 
 test: lint ## Everything: lint, unit and property tests, Go interop, and a demo run
 	$(BIN)/pytest
+
+# Only a KUBECONFIG that is given to make itself counts: the one of your environment may be a cluster of yours.
+E2E_CLUSTER = $(if $(filter command%line,$(subst $() ,%,$(origin KUBECONFIG))),--e2e-kubeconfig $(KUBECONFIG))
+
+e2e: venv binary ## Tell all end-to-end cases on a real cluster without docker (E2E="-k name"), or on KUBECONFIG=FILE
+	$(BIN)/pytest e2e $(E2E_CLUSTER) $(E2E)
+
+e2e-short: venv binary ## The end-to-end cases that `make test` includes
+	$(BIN)/pytest e2e -m e2e_short $(E2E)
+
+e2e-kind: venv binary ## Tell the end-to-end cases on a kind cluster (needs docker, kind, kubectl)
+	$(BIN)/shellcheck e2e/kind/run
+	e2e/kind/run $(E2E)
 
 fuzz: venv ## Mutate golden bytes against the wire codecs (FUZZ_SECONDS=60, FUZZ_SEED=N repeats a run)
 	$(BIN)/python tests/fuzz/run.py

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from e2e.cluster import controller
-from e2e.cluster.settings import MANIFESTS, REPOSITORY
+from e2e.cluster.settings import PLUGIN_RIGHTS, REPOSITORY
 from e2e.load.cohort import Cohort
 from e2e.load.generator import ask
 from e2e.load.graph import Picture, draw
@@ -150,7 +150,6 @@ def _clean_up(target: LocalTarget) -> None:
     """Bring back the cluster's own rights and configuration, and remove the example."""
     target.cluster.kubectl("delete", "namespace", "shop", "--ignore-not-found", "--wait=true")
     target.cluster.kubectl("delete", "gatewayclass", "envoy", "--ignore-not-found")
-    rights = f"--filename={MANIFESTS / 'plugin-rbac.yaml'}"
-    target.cluster.kubectl("apply", "--server-side", "--force-conflicts", rights)
+    target.cluster.kubectl("apply", "--server-side", "--force-conflicts", f"--filename={PLUGIN_RIGHTS}")
     target.configure(None)
     controller.wait(target.cluster.settings)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from e2e.cluster import controller, controlplane, gateway, network, pods, process, tools
-from e2e.cluster.settings import CONTROLLER_NAMESPACE, MANIFESTS, Settings
+from e2e.cluster.settings import CONTROLLER_NAMESPACE, PLUGIN_RIGHTS, Settings
 from e2e.cluster.tools import Tools
 
 _ARGO_MODULE = "github.com/argoproj/argo-rollouts"
@@ -132,7 +132,7 @@ class Cluster:
         self.kubectl("create", *(f"--filename={path}" for path in files))
         with suppress(RuntimeError):  # it exists
             self.kubectl("create", "namespace", CONTROLLER_NAMESPACE)
-        rights = [argo / name for name in _ARGO_MANIFESTS] + [MANIFESTS / "plugin-rbac.yaml"]
+        rights = [argo / name for name in _ARGO_MANIFESTS] + [PLUGIN_RIGHTS]
         self.kubectl(
             "apply", "--server-side", f"--namespace={CONTROLLER_NAMESPACE}", *(f"--filename={path}" for path in rights)
         )

@@ -39,8 +39,9 @@ from e2e.cluster.tools import Tools
 from e2e.waiting import NotYet, until
 
 READY_SECONDS = 120.0
-# Where the examples have it, too.
-PLUGIN_PATH = f"/plugins/rollouts-gwapi-plugin-linux-{machine()}"
+# Where the install manifests have it, and where a folder with a release's files has it.
+PLUGIN_PATH = "/plugins/rollouts-gwapi-plugin"
+PLUGIN_PATHS = (PLUGIN_PATH, f"{PLUGIN_PATH}-linux-{machine()}")
 HOME = "/home/argo-rollouts"
 _SERVICE_ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
 _HEALTH = f"http://127.0.0.1:{CONTROLLER_HEALTH_PORT}/healthz"
@@ -201,12 +202,13 @@ def _plugin_binds(settings: Settings) -> list[Bind]:
     if settings.plugin == "binary":
         if not file.exists():
             raise FileNotFoundError(f"no plugin at {file}: run `make binary`, or choose --plugin venv")
-        return [Bind(str(file), PLUGIN_PATH)]
+        return [Bind(str(file), path) for path in PLUGIN_PATHS]
     program = Path(sys.executable).parent / "rollouts-gwapi-plugin"
     file.write_text(f'#!/usr/bin/sh\nexec "{program}" "$@"\n')
     file.chmod(0o755)
     folders = [folder for folder in MACHINE_FOLDERS if Path(folder).exists() and folder not in {"/etc", "/bin"}]
-    return [*(Bind(path, path) for path in (*folders, sys.base_prefix, str(REPOSITORY))), Bind(str(file), PLUGIN_PATH)]
+    binds = [Bind(path, path) for path in (*folders, sys.base_prefix, str(REPOSITORY))]
+    return [*binds, *(Bind(str(file), path) for path in PLUGIN_PATHS)]
 
 
 def plugin_file(settings: Settings) -> Path:

@@ -11,6 +11,8 @@ from typing import Literal
 HERE = Path(__file__).resolve().parent
 REPOSITORY = HERE.parents[1]
 MANIFESTS = HERE / "manifests"
+# The rights that the project tells its users to give the plugin.
+PLUGIN_RIGHTS = REPOSITORY / "examples" / "install" / "rbac.yaml"
 
 # The API server's address as pods know it; it is the first of the Service range, as kubeadm has it.
 API_ADDRESS = "10.96.0.1"

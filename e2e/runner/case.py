@@ -157,6 +157,7 @@ class Case(Part):
     folder: Path
     description: str
     short: bool = False
+    exact: bool = False  # each cohort has a route of its own, so that shares are exact where the gateway's are
     needs: list[Need] = Field(default_factory=list)
     resources: list[str] = Field(default_factory=list)
     patches: list[MergePatch] = Field(default_factory=list)  # to the resources, before they are applied

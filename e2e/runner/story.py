@@ -32,7 +32,7 @@ def tell(case: Case, target: Target, folder: Path) -> Telling:
     """Tell the case; what went wrong is in the findings."""
     namespace = f"e2e-{case.name}-{int(time.time()) % 100_000}"
     # With several cohorts the turns of one are dealt by the chance of who asks when.
-    exact = target.exact and len(case.load) == 1
+    exact = target.exact and (case.exact or len(case.load) == 1)
     telling = Telling(case, namespace, time.monotonic(), exact)
     api = target.api()
     scene = Scene(case, target, api, telling.namespace, _values(case, target, telling.namespace))
