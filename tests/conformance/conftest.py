@@ -9,6 +9,7 @@ import json
 import os
 import re
 import secrets
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,6 +25,8 @@ from rollouts_gwapi_plugin.kube.auth import load_cluster_config
 # The release and channel that the recorded answers belong to.
 RELEASE, CHANNEL = "1.6.3", "experimental"
 KUBECONFIG = "CONFORMANCE_KUBECONFIG"
+# Measured: under a second; the rest is for a machine that is busy.
+SERVED_SECONDS = 60.0
 _HERE = Path(__file__).parent
 _PATHS = {
     "$routes": "/apis/gateway.networking.k8s.io/v1/namespaces/$NS/httproutes",
@@ -81,6 +84,15 @@ class Teller:
         path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
         answer = self._send("POST", path, definition)
         assert answer.status in {201, 409}, answer.body
+
+    def wait_served(self, definition: dict[str, Any]) -> None:
+        """Wait until the objects of a definition can be asked for: the API server takes a moment."""
+        spec = definition["spec"]
+        served = [version["name"] for version in spec["versions"] if version["served"]]
+        paths = [f"/apis/{spec['group']}/{version}/{spec['names']['plural']}" for version in served]
+        deadline = time.monotonic() + SERVED_SECONDS
+        while any(self._send("GET", path, None).status != 200 for path in paths):
+            assert time.monotonic() < deadline, f"{paths} are not served after {SERVED_SECONDS} s"
 
     def _send(self, method: str, path: str, body: Any, **headers: str) -> Answer:
         data = body if isinstance(body, bytes) else None if body is None else json.dumps(body).encode()
@@ -225,6 +237,8 @@ def teller(definitions: list[dict[str, Any]]) -> Iterator[Teller]:
         real = Teller(config.server, lambda: {"Authorization": config.credentials.authorization()}, pool)
         for definition in definitions:
             real.install(definition)
+        for definition in definitions:
+            real.wait_served(definition)
         yield real
 
 
