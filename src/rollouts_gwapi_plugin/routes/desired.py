@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from rollouts_gwapi_plugin.errors import ConfigError
-from rollouts_gwapi_plugin.model.config import PluginConfig
+from rollouts_gwapi_plugin.model.configuration import Configuration
+from rollouts_gwapi_plugin.model.gloo_config import GlooConfig
 from rollouts_gwapi_plugin.model.rollout import Rollout, SetHeaderRoute, SetMirrorRoute, WeightDestination
 from rollouts_gwapi_plugin.routes.notes import Note
 
@@ -74,6 +75,10 @@ class Desired:
     managed_first: bool = False
     rule_name: str = ""
     label: Label | None = None
+    # Not in the middle of an update: aborted, promoted, or of the first revision.
+    resting: bool = False
+    # What only RouteTables know.
+    gloo: GlooConfig | None = None
 
     @property
     def stable_weight(self) -> int:
@@ -151,7 +156,7 @@ def progressing(rollout: Rollout) -> bool:
     return not (status.abort or status.promote_full or rollout.fully_promoted) and rollout.revision > 1
 
 
-def base_desired(rollout: Rollout, config: PluginConfig) -> Desired:
+def base_desired(rollout: Rollout, config: Configuration) -> Desired:
     """Return what every call has in common.
 
     Raises:
@@ -182,6 +187,8 @@ def base_desired(rollout: Rollout, config: PluginConfig) -> Desired:
         managed_first=config.managed_route_position == "first",
         rule_name=config.rule_name,
         label=Label(config.label_key, config.label_value, enabled=not config.disable_in_progress_label),
+        resting=not progressing(rollout),
+        gloo=config if isinstance(config, GlooConfig) else None,
     )
 
 

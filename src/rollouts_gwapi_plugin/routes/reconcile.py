@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from rollouts_gwapi_plugin.errors import RouteError
 from rollouts_gwapi_plugin.model.rollout import SetHeaderRoute, SetMirrorRoute
 from rollouts_gwapi_plugin.model.routes import Route, Rule
+from rollouts_gwapi_plugin.routes.companions import NO_COMPANIONS, Companions
 from rollouts_gwapi_plugin.routes.desired import Desired, ManagedStep
 from rollouts_gwapi_plugin.routes.kinds import RouteKind
 from rollouts_gwapi_plugin.routes.label import mark_in_progress
@@ -42,6 +43,7 @@ class Outcome:
     record: RouteRecord
     notes: tuple[Note, ...] = ()
     problem: RouteError | None = None
+    companions: Companions = NO_COMPANIONS
 
 
 def set_weight(route: Route, desired: Desired, view: RecordView, scope: Scope) -> Outcome:
@@ -139,6 +141,12 @@ def give_back(route: Route, desired: Desired, view: RecordView, scope: Scope, *,
     given_back = route.with_rules(standing.assemble(users, ()))
     unmarked = mark_in_progress(given_back, desired.label, desired.rollout, standing=False)
     return Outcome(unmarked, standing.record_of((), users))
+
+
+def is_at(route: Route, desired: Desired, weight: int) -> bool:
+    """Whether a live weight of the canary is this one."""
+    canaries = (ref for rule in route.rules for ref in rule.backends if ref.name == desired.canary)
+    return any(ref.effective_weight == weight for ref in canaries)
 
 
 def shows_traces(route: Route, desired: Desired) -> bool:

@@ -1,0 +1,36 @@
+"""Objects of another kind that belong to a route: made before the route needs them, gone after it does not.
+
+A reconciler says which must be there and which must not; the service creates, updates and deletes them in the order
+that leaves none without a record (decision D6). Only kinds whose managed routes need such objects have any.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from rollouts_gwapi_plugin.model.base import JsonObject
+
+
+@dataclass(frozen=True)
+class CompanionKind:
+    """A kind of companion, as `RouteKind` has it for routes."""
+
+    group: str
+    versions: tuple[str, ...]
+    plural: str
+    kind: str
+
+
+@dataclass(frozen=True)
+class Companions:
+    """The objects that must be there, and the names of those in the route's namespace that must not."""
+
+    wanted: tuple[JsonObject, ...] = ()
+    obsolete: tuple[str, ...] = ()
+
+    @property
+    def any(self) -> bool:
+        """Whether there is anything to look after."""
+        return bool(self.wanted or self.obsolete)
+
+
+NO_COMPANIONS: Final = Companions()
