@@ -36,6 +36,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.fixture(scope="session")
 def cluster(pytestconfig: pytest.Config) -> Iterator[Cluster]:
     """Start the local cluster, or say why it can't be."""
+    if pytestconfig.getoption("e2e_kubeconfig"):
+        pytest.skip("about the local cluster; this run is told on another one")
     reason = tools.missing_reason()
     if reason:
         pytest.skip(f"end-to-end tests left out: {reason}")

@@ -20,10 +20,13 @@ class Before:
     events: dict[str, int]
 
 
-def remember(scene: Scene) -> Before:
+def remember(scene: Scene, expect: Expect) -> Before:
     """Note what must not be taken for this stage's doing."""
+    log, exits = (
+        ("", []) if expect.controller is None else (scene.target.controller_log(), scene.target.controller_exits())
+    )
     events = {item["metadata"]["uid"]: int(item.get("count") or 1) for item in _events(scene)}
-    return Before(len(scene.target.controller_log()), len(scene.target.controller_exits()), events)
+    return Before(len(log), len(exits), events)
 
 
 def unfulfilled(scene: Scene, expect: Expect, before: Before) -> list[str]:

@@ -118,7 +118,7 @@ def _tell_stage(scene: Scene, stage: Stage, telling: Telling) -> None:
     if telling.stages:
         telling.stages[-1].ended = told.began
     telling.stages.append(told)
-    before = remember(scene)
+    before = remember(scene, stage.expect)
     for action in stage.do:
         act(scene, action)
 
