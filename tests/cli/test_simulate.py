@@ -87,7 +87,7 @@ MIRROR = {"setMirrorRoute": {"name": "shadow", "percentage": 30, "match": [{"pat
 
 def test_header_and_mirror_routes(simulate: Simulate) -> None:
     """Managed routes come with their steps, mirror rules have the weights, and all are gone in the end."""
-    steps = [{"setWeight": 20}, {"setHeaderRoute": header_step("canary")}, MIRROR, {"pause": {}}]
+    steps: list[Json] = [{"setWeight": 20}, {"setHeaderRoute": header_step("canary")}, MIRROR, {"pause": {}}]
 
     code, told = simulate(rollout(*steps, managed=("canary", "shadow")), route(rule("s100 c0")))
 
@@ -107,7 +107,7 @@ def test_header_and_mirror_routes(simulate: Simulate) -> None:
 
 def test_a_managed_route_before_any_weight(simulate: Simulate) -> None:
     """While the canary has no pods the controller removes what it has set, and the next weight brings it back."""
-    steps = [{"setHeaderRoute": header_step("canary")}, {"setWeight": 20}, {"pause": {}}]
+    steps: list[Json] = [{"setHeaderRoute": header_step("canary")}, {"setWeight": 20}, {"pause": {}}]
 
     told = simulate(rollout(*steps, managed=("canary",)), route(rule("s100 c0")))[1]
 
@@ -136,7 +136,11 @@ def test_an_experiment(simulate: Simulate) -> None:
 
 def test_ping_pong_swaps_the_services(simulate: Simulate) -> None:
     """After an update with ping-pong the other Service is stable: the route differs, and that is told."""
-    services = {"pingPong": {"pingService": "s", "pongService": "c"}, "stableService": None, "canaryService": None}
+    services: Json = {
+        "pingPong": {"pingService": "s", "pongService": "c"},
+        "stableService": None,
+        "canaryService": None,
+    }
 
     code, told = simulate(rollout({"setWeight": 50}, **services), route(rule("s100 c0")))
 
@@ -189,7 +193,7 @@ def test_a_warning_of_the_plugin_is_shown(simulate: Simulate) -> None:
 
 def test_single_calls(simulate: Simulate) -> None:
     """--call makes just these calls, a managed route by its step or by a body of one's own."""
-    steps = [{"setWeight": 20}, {"setHeaderRoute": header_step("canary")}]
+    steps: list[Json] = [{"setWeight": 20}, {"setHeaderRoute": header_step("canary")}]
     body = json.dumps(header_step("extra", "X-Extra"))
     wanted = ("set-weight=30", "set-header-route=canary", f"set-header-route={body}", "remove-managed-routes")
     options = tuple(word for call in wanted for word in ("--call", call))

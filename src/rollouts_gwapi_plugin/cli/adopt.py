@@ -2,8 +2,7 @@
 
 import click
 
-from rollouts_gwapi_plugin.cli.connection import Place, cluster_options
-from rollouts_gwapi_plugin.cli.printing import output_option
+from rollouts_gwapi_plugin.cli.options import Place, cluster_options, output_option, plugin_name_option
 
 
 @click.command()
@@ -13,9 +12,7 @@ from rollouts_gwapi_plugin.cli.printing import output_option
 @click.option("--managed-route", metavar="NAME", help="The managed route of the Rollout that the rule is of.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask before recording.")
 @cluster_options
-@click.option(
-    "--plugin-name", metavar="ORG/NAME", help="The plugin's key in Rollouts, if it is none of the usual ones."
-)
+@plugin_name_option
 @output_option
 def adopt(  # noqa: PLR0913 - one argument an option
     *,

@@ -1,17 +1,15 @@
-"""The cluster as commands reach it: the options that say which one, a client, and its Rollouts.
+"""The cluster as commands reach it: a client, and its Rollouts.
 
 A command writes nothing and makes no Events by this module; what does write is said where it does.
 """
 
-import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Final
-
-import click
+from typing import Final
 
 from rollouts_gwapi_plugin import log
+from rollouts_gwapi_plugin.cli.options import Place
 from rollouts_gwapi_plugin.errors import ConfigError
 from rollouts_gwapi_plugin.kube.auth import ClusterConfig, load_cluster_config
 from rollouts_gwapi_plugin.kube.client import KubeClient
@@ -25,36 +23,6 @@ from rollouts_gwapi_plugin.service.cluster import Cluster
 ROLLOUTS: Final = ResourceType("argoproj.io", "v1alpha1", "rollouts", "Rollout")
 # What concerns one Rollout, all its routes together; a person waits for it.
 SECONDS: Final = 30.0
-
-
-@dataclass(frozen=True)
-class Place:
-    """What the command line says of the cluster; None where it says nothing."""
-
-    kubeconfig: str | None = None
-    context: str | None = None
-    namespace: str | None = None
-
-
-def cluster_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options; the command gets them as `place`."""
-
-    @functools.wraps(command)
-    def with_place(
-        *arguments: Any, kubeconfig: str | None, context: str | None, namespace: str | None, **more: Any
-    ) -> Any:
-        return command(*arguments, place=Place(kubeconfig, context, namespace), **more)
-
-    options = (
-        click.option(
-            "--kubeconfig", metavar="FILE", help="Else KUBECONFIG, the Pod's service account, ~/.kube/config."
-        ),
-        click.option("--context", metavar="NAME", help="A context of the kubeconfig."),
-        click.option("-n", "--namespace", metavar="NS", help="The Rollouts' namespace [default: the context's]."),
-    )
-    for option in reversed(options):
-        with_place = option(with_place)
-    return with_place
 
 
 @dataclass(frozen=True)

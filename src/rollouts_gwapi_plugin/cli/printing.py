@@ -3,10 +3,9 @@
 import difflib
 import json
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any, Final
 
-import click
 import yaml
 from rich.console import Console
 from rich.table import Table
@@ -19,10 +18,6 @@ WIDTH_WITHOUT_TERMINAL: Final = 10_000
 # What only the API server writes is no part of a difference.
 _UNTOLD: Final = frozenset({"managedFields", "resourceVersion", "generation", "uid", "creationTimestamp"})
 _DIFF_STYLES: Final = {"+": "green", "-": "red", "@": "cyan"}
-
-output_option: Callable[[Callable[..., Any]], Callable[..., Any]] = click.option(
-    "-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True, help="For whom to print."
-)
 
 
 def console() -> Console:

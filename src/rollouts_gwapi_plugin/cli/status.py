@@ -2,16 +2,13 @@
 
 import click
 
-from rollouts_gwapi_plugin.cli.connection import Place, cluster_options
-from rollouts_gwapi_plugin.cli.printing import output_option
+from rollouts_gwapi_plugin.cli.options import Place, cluster_options, output_option, plugin_name_option
 
 
 @click.command()
 @click.argument("rollouts", nargs=-1, metavar="[ROLLOUT]...")
 @cluster_options
-@click.option(
-    "--plugin-name", metavar="ORG/NAME", help="The plugin's key in Rollouts, if it is none of the usual ones."
-)
+@plugin_name_option
 @output_option
 def status(*, rollouts: tuple[str, ...], place: Place, plugin_name: str | None, output: str) -> int:
     """Show the live weights, managed rules, experiment backends and label of each ROLLOUT's routes, rule by rule.

@@ -2,8 +2,7 @@
 
 import click
 
-from rollouts_gwapi_plugin.cli.connection import Place, cluster_options
-from rollouts_gwapi_plugin.cli.printing import output_option
+from rollouts_gwapi_plugin.cli.options import Place, cluster_options, output_option, plugin_name_option
 
 
 @click.command()
@@ -21,9 +20,7 @@ from rollouts_gwapi_plugin.cli.printing import output_option
 @click.option("--canary", metavar="SERVICE", help="The canary Service of a Rollout that is gone.")
 @click.option("--label", metavar="KEY=VALUE", help="The in-progress label, if a Rollout that is gone had its own.")
 @cluster_options
-@click.option(
-    "--plugin-name", metavar="ORG/NAME", help="The plugin's key in Rollouts, if it is none of the usual ones."
-)
+@plugin_name_option
 @output_option
 def cleanup(  # noqa: PLR0913 - one argument an option
     *,

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import click
 
-from rollouts_gwapi_plugin.cli.connection import Place, cluster_options
-from rollouts_gwapi_plugin.cli.printing import output_option
+from rollouts_gwapi_plugin.cli.options import Place, cluster_options, output_option, plugin_name_option
 
 DEFAULT_SERVICE_ACCOUNT = "argo-rollouts/argo-rollouts"
 
@@ -20,9 +19,7 @@ DEFAULT_SERVICE_ACCOUNT = "argo-rollouts/argo-rollouts"
     metavar="NS/NAME",
     help="The controller's, whose rights the plugin has; `self` asks for one's own.",
 )
-@click.option(
-    "--plugin-name", metavar="ORG/NAME", help="The plugin's key in Rollouts, if it is none of the usual ones."
-)
+@plugin_name_option
 @click.option(
     "--plugin-file",
     type=click.Path(path_type=Path, dir_okay=False),

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from rollouts_gwapi_plugin.cli.connection import Connection, Place, connected
+from rollouts_gwapi_plugin.cli.connection import Connection, connected
 from rollouts_gwapi_plugin.cli.doctor.access import Reviewer, check_rights
 from rollouts_gwapi_plugin.cli.doctor.installation import check_configuration, check_file
 from rollouts_gwapi_plugin.cli.doctor.kinds import check_kinds
@@ -12,6 +12,7 @@ from rollouts_gwapi_plugin.cli.doctor.record import check_record
 from rollouts_gwapi_plugin.cli.doctor.standing_routes import check_routes
 from rollouts_gwapi_plugin.cli.findings import Finding, failed, noted, passed, warned
 from rollouts_gwapi_plugin.cli.leftovers import leftovers
+from rollouts_gwapi_plugin.cli.options import Place
 from rollouts_gwapi_plugin.cli.subject import Subject, chosen_rollouts, subject_of
 from rollouts_gwapi_plugin.cli.survey import survey
 from rollouts_gwapi_plugin.errors import NotFound, PluginError

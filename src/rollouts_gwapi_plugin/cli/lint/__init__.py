@@ -4,15 +4,13 @@ from pathlib import Path
 
 import click
 
-from rollouts_gwapi_plugin.cli.printing import output_option
+from rollouts_gwapi_plugin.cli.options import output_option, plugin_name_option
 
 
 @click.command()
 @click.argument("files", nargs=-1, required=True, type=click.Path(exists=True, allow_dash=True, path_type=Path))
 @click.option("-n", "--namespace", default="default", show_default=True, help="For objects without a namespace.")
-@click.option(
-    "--plugin-name", metavar="ORG/NAME", help="The plugin's key in Rollouts, if it is none of the usual ones."
-)
+@plugin_name_option
 @click.option("--strict", is_flag=True, help="Exit with 1 for warnings, too.")
 @output_option
 def lint(*, files: tuple[Path, ...], namespace: str, plugin_name: str | None, strict: bool, output: str) -> int:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from rollouts_gwapi_plugin.cli.printing import output_option
+from rollouts_gwapi_plugin.cli.options import output_option, plugin_name_option
 
 
 @click.command()
@@ -34,9 +34,7 @@ from rollouts_gwapi_plugin.cli.printing import output_option
     "--abort-after", type=click.IntRange(min=0), metavar="STEP", help="Abort once this step is done, or stands; from 0."
 )
 @click.option("-n", "--namespace", default="default", show_default=True, help="For objects without a namespace.")
-@click.option(
-    "--plugin-name", metavar="ORG/NAME", help="The plugin's key in Rollouts, if it is none of the usual ones."
-)
+@plugin_name_option
 @output_option
 def simulate(  # noqa: PLR0913 - one argument an option
     *,
