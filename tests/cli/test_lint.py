@@ -113,6 +113,20 @@ def test_what_has_no_effect_is_a_warning(lint: Lint, config: Any, text: str) -> 
     assert lint(rollout(config), options=("--strict",))[0] == 1
 
 
+def test_a_configuration_of_route_tables(lint: Lint) -> None:
+    """Under Gloo Platform's key its own keys are known, in the depth, too."""
+    raw = rollout()
+    config = {"routeTableSelector": {"name": "web"}, "stableDestination": {"ref": {"nam": "s"}}, "httpRoute": "web"}
+    raw["spec"]["strategy"]["canary"]["trafficRouting"]["plugins"] = {"solo-io/glooplatform": config}
+
+    warnings = [line for line in lint(raw)[1] if line.startswith("warning unknown key")]
+
+    assert [line.split(": ")[2].split(" is no key")[0] for line in warnings] == [
+        "httpRoute",
+        "stableDestination.ref.nam",
+    ]
+
+
 @pytest.mark.parametrize(
     ("change", "text"),
     [

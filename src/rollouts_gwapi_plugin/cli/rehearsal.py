@@ -11,11 +11,12 @@ from dataclasses import dataclass, field, replace
 from rollouts_gwapi_plugin.cli.findings import Finding, Severity
 from rollouts_gwapi_plugin.errors import RouteError
 from rollouts_gwapi_plugin.model.base import JsonObject
-from rollouts_gwapi_plugin.model.config import PluginConfig
+from rollouts_gwapi_plugin.model.configuration import Configuration
 from rollouts_gwapi_plugin.model.rollout import Rollout, RolloutStatus, SetHeaderRoute, Step
 from rollouts_gwapi_plugin.model.routes import Route
 from rollouts_gwapi_plugin.routes import reconcile
 from rollouts_gwapi_plugin.routes.desired import Desired, Destination, ManagedStep, ServicePort, base_desired
+from rollouts_gwapi_plugin.routes.kinds import GATEWAY_GROUP, KINDS, RouteKind
 from rollouts_gwapi_plugin.routes.notes import Note
 from rollouts_gwapi_plugin.routes.reconcile import Outcome, Scope
 from rollouts_gwapi_plugin.routes.record import NOTHING_RECORDED, RecordView
@@ -38,7 +39,7 @@ class Rehearsal:
     route: Route
     rollout: Rollout
     raw: JsonObject
-    config: PluginConfig
+    config: Configuration
     scope: Scope
     view: RecordView = NOTHING_RECORDED
     acts: list[Act] = field(default_factory=list)
@@ -115,6 +116,16 @@ def rehearsal_findings(acts: Sequence[Act], subject: str) -> list[Finding]:
             finding = Finding(severity=severity, subject=subject, check="steps", text=f"{act.what}: {text}")
             said.setdefault(text, finding)
     return list(said.values())
+
+
+def kinds_of(config: Configuration) -> dict[str, RouteKind]:
+    """Return the configured kinds of route by family."""
+    return {family: KINDS[family] for family in config.families if family in KINDS}
+
+
+def can_be_played(kind: RouteKind) -> bool:
+    """Whether the reconcilers that a rehearsal plays with are for this kind: those of the Gateway API are."""
+    return kind.group == GATEWAY_GROUP
 
 
 def step_text(step: Step) -> str:

@@ -10,11 +10,11 @@ from typing import Final
 
 from rollouts_gwapi_plugin.cli.connection import Connection, split_name
 from rollouts_gwapi_plugin.cli.findings import Finding, failed, noted, passed, warned
+from rollouts_gwapi_plugin.cli.rehearsal import kinds_of
 from rollouts_gwapi_plugin.cli.subject import Subject
 from rollouts_gwapi_plugin.errors import Forbidden, PluginError
 from rollouts_gwapi_plugin.model.base import JsonObject
 from rollouts_gwapi_plugin.model.kube import CONFIG_MAPS, EVENTS, SERVICES, ResourceType
-from rollouts_gwapi_plugin.routes.kinds import KINDS
 
 SELF: Final = "self"
 _API: Final = "authorization.k8s.io/v1"
@@ -92,12 +92,11 @@ def needed_rights(subject: Subject) -> list[Right]:
     """Return what the plugin does for this Rollout, and nothing more."""
     config, desired, namespace = subject.config, subject.desired, subject.namespace
     rights = []
-    for family in config.families:
-        kind = KINDS[family]
+    for family, kind in kinds_of(config).items():
         routes = ResourceType(kind.group, kind.versions[0], kind.plural, kind.kind)
         rights += [Right(verb, routes, namespace, "to change routes") for verb in ("get", "update")]
         if config.selector(family) is not None:
-            rights.append(Right("list", routes, namespace, f"for {family}RouteSelector"))
+            rights.append(Right("list", routes, namespace, f"for {config.selector_key(family)}"))
     if desired.template_names:
         rights.append(Right("get", SERVICES, desired.namespace, "for the ports of experiments"))
     if desired.template_names or desired.managed_names:

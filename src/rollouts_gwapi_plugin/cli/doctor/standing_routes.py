@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from rollouts_gwapi_plugin.cli.connection import Connection
 from rollouts_gwapi_plugin.cli.findings import Finding, Severity, failed, noted, passed, warned
-from rollouts_gwapi_plugin.cli.rehearsal import Rehearsal, rehearsal_findings
+from rollouts_gwapi_plugin.cli.rehearsal import Rehearsal, can_be_played, rehearsal_findings
 from rollouts_gwapi_plugin.cli.subject import Subject
 from rollouts_gwapi_plugin.cli.survey import RouteSurvey, annotated
 from rollouts_gwapi_plugin.errors import NotFound, PluginError
@@ -83,7 +83,7 @@ def _label(subject: Subject, route: Route) -> Iterator[Finding]:
 
 
 def _rehearsed(connection: Connection, subject: Subject, found: RouteSurvey, route: Route) -> Iterator[Finding]:
-    if subject.rollout is None or subject.raw is None:
+    if subject.rollout is None or subject.raw is None or not can_be_played(found.target.kind):
         return
     target = found.target
     keeps = target.resource is None or connection.cluster.keeps_mirror_percent(target.resource, connection.deadline())

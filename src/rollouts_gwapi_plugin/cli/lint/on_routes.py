@@ -4,28 +4,28 @@ from collections.abc import Iterator, Sequence
 
 from rollouts_gwapi_plugin.cli.findings import Finding, Severity, failed, noted, passed, warned
 from rollouts_gwapi_plugin.cli.manifests import Manifest
-from rollouts_gwapi_plugin.cli.rehearsal import Rehearsal, rehearsal_findings
+from rollouts_gwapi_plugin.cli.rehearsal import Rehearsal, can_be_played, kinds_of, rehearsal_findings
 from rollouts_gwapi_plugin.embedded.apiserver.selectors import label_selector
 from rollouts_gwapi_plugin.errors import RouteError
-from rollouts_gwapi_plugin.model.config import PluginConfig
+from rollouts_gwapi_plugin.model.configuration import Configuration
 from rollouts_gwapi_plugin.model.rollout import Rollout
 from rollouts_gwapi_plugin.model.routes import Route, parse_route
-from rollouts_gwapi_plugin.routes.kinds import GATEWAY_GROUP, KINDS, RouteKind
+from rollouts_gwapi_plugin.routes.kinds import GATEWAY_GROUP, RouteKind
 from rollouts_gwapi_plugin.routes.reconcile import Scope
 
 
 def lint_on_routes(
-    manifest: Manifest, rollout: Rollout, config: PluginConfig, manifests: Sequence[Manifest]
+    manifest: Manifest, rollout: Rollout, config: Configuration, manifests: Sequence[Manifest]
 ) -> Iterator[Finding]:
     """Check the Rollout on its routes; without any route among the files this says so and nothing else."""
     subject = f"{manifest} ({manifest.where})"
     namespace = config.namespace or rollout.metadata.namespace
-    if not any(one.kind in {KINDS[family].kind for family in config.families} for one in manifests):
+    kinds = {family: kind for family, kind in kinds_of(config).items() if can_be_played(kind)}
+    if not any(one.kind in {kind.kind for kind in kinds.values()} for one in manifests):
         text = "none of its routes is among the files, so nothing was played on them"
         yield noted(subject, "route", text)
         return
-    for family in config.families:
-        kind = KINDS[family]
+    for family, kind in kinds.items():
         routes = [one for one in manifests if _is_of(one, kind, namespace)]
         chosen: dict[str, tuple[Manifest, bool]] = {}
         selector = config.selector(family)
@@ -47,7 +47,7 @@ def lint_on_routes(
             yield from _play(manifest, rollout, config, found, Scope(kind, takes_headers))
 
 
-def _play(manifest: Manifest, rollout: Rollout, config: PluginConfig, found: Manifest, scope: Scope) -> list[Finding]:
+def _play(manifest: Manifest, rollout: Rollout, config: Configuration, found: Manifest, scope: Scope) -> list[Finding]:
     subject = f"{found} ({found.where}), of {manifest}"
     try:
         route = parse_route(found.value)

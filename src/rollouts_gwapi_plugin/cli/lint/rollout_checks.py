@@ -13,7 +13,8 @@ from rollouts_gwapi_plugin.cli.lint.step_checks import check_steps
 from rollouts_gwapi_plugin.cli.manifests import Manifest
 from rollouts_gwapi_plugin.cli.subject import read_rollout
 from rollouts_gwapi_plugin.errors import ConfigError
-from rollouts_gwapi_plugin.model.config import ROUTE_FAMILIES, PluginConfig, Section, parse_config
+from rollouts_gwapi_plugin.model.config import ROUTE_FAMILIES, PluginConfig, Section
+from rollouts_gwapi_plugin.model.configuration import Configuration, parse_configuration
 from rollouts_gwapi_plugin.model.rollout import Rollout
 from rollouts_gwapi_plugin.model.settings import ServiceSettings
 from rollouts_gwapi_plugin.routes.desired import base_desired
@@ -34,7 +35,7 @@ class LintedRollout:
 
     findings: tuple[Finding, ...]
     rollout: Rollout | None = None
-    config: PluginConfig | None = None
+    config: Configuration | None = None
 
 
 def lint_rollout(manifest: Manifest, plugin_name: str | None) -> LintedRollout:
@@ -50,7 +51,7 @@ def lint_rollout(manifest: Manifest, plugin_name: str | None) -> LintedRollout:
             return LintedRollout((without,))
         plugins = rollout.traffic_routing.plugins
         key = plugin_key(plugins, ServiceSettings(plugin_name=plugin_name), rollout.key)
-        config = parse_config(plugins[key], key)
+        config = parse_configuration(plugins[key], key)
     except ConfigError as error:
         return LintedRollout((failed(subject, "configuration", str(error)),))
     findings = [
@@ -86,26 +87,30 @@ def _without_plugin(rollout: Rollout, subject: str, plugin_name: str | None) -> 
     return noted(subject, "plugin", text)
 
 
-def _unknown_keys(config: PluginConfig, key: str, subject: str) -> Iterator[Finding]:
-    sections: list[tuple[str, Section]] = [("", config)]
-    for family in ROUTE_FAMILIES:
-        listed = getattr(config, f"{family}_routes")
-        sections += [(f"{family}Routes[{index}].", entry) for index, entry in enumerate(listed)]
-        selector = config.selector(family)
-        if selector is not None:
-            sections.append((f"{family}RouteSelector.", selector))
-            expressions = enumerate(selector.match_expressions)
-            sections += [(f"{family}RouteSelector.matchExpressions[{i}].", one) for i, one in expressions]
-    for path, section in sections:
+def _unknown_keys(config: Configuration, key: str, subject: str) -> Iterator[Finding]:
+    for path, section in _sections(config, ""):
         known = {to_camel(name) for name in type(section).model_fields}
-        for name in sorted(section.model_extra or {}):
+        for name in section.unknown_keys:
             close = difflib.get_close_matches(name, known, n=1, cutoff=CLOSE)
             hint = f"; is {close[0]} meant?" if close else ""
             text = f"plugins[{key!r}]: {path}{name} is no key that this plugin knows, and has no effect{hint}"
             yield warned(subject, "unknown key", text)
 
 
-def _names(rollout: Rollout, config: PluginConfig, key: str, subject: str) -> Iterator[Finding]:
+def _sections(section: Section, path: str) -> Iterator[tuple[str, Section]]:
+    """Yield a section and all in it, each with the path before its keys."""
+    yield path, section
+    for name in type(section).model_fields:
+        value = getattr(section, name)
+        if isinstance(value, Section):
+            yield from _sections(value, f"{path}{to_camel(name)}.")
+        elif isinstance(value, tuple):
+            for index, item in enumerate(value):
+                if isinstance(item, Section):
+                    yield from _sections(item, f"{path}{to_camel(name)}[{index}].")
+
+
+def _names(rollout: Rollout, config: Configuration, key: str, subject: str) -> Iterator[Finding]:
     named = [("configMap", config.config_map)]
     for family in config.families:
         named += [(f"{family} route", entry.name) for entry in config.entries(family)]
@@ -119,8 +124,10 @@ def _names(rollout: Rollout, config: PluginConfig, key: str, subject: str) -> It
             yield failed(subject, "name", text)
 
 
-def _header_switches(config: PluginConfig, subject: str) -> Iterator[Finding]:
+def _header_switches(config: Configuration, subject: str) -> Iterator[Finding]:
     """Tell where useHeaderRoutes stands and has no effect."""
+    if not isinstance(config, PluginConfig):
+        return
     able = [family for family in ROUTE_FAMILIES if KINDS[family].match is not None]
     if config.use_header_routes and not any(config.selector(family) is not None for family in able):
         text = (

@@ -4,13 +4,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from rollouts_gwapi_plugin.cli.findings import Finding, failed, noted, warned
-from rollouts_gwapi_plugin.cli.rehearsal import experiment_shares, raw_steps
+from rollouts_gwapi_plugin.cli.rehearsal import experiment_shares, kinds_of, raw_steps
 from rollouts_gwapi_plugin.errors import RouteError
 from rollouts_gwapi_plugin.model.base import JsonObject
-from rollouts_gwapi_plugin.model.config import PluginConfig
+from rollouts_gwapi_plugin.model.configuration import Configuration
 from rollouts_gwapi_plugin.model.rollout import Rollout, SetHeaderRoute, SetMirrorRoute
 from rollouts_gwapi_plugin.routes.desired import MAX_API_WEIGHT, ManagedStep
-from rollouts_gwapi_plugin.routes.kinds import KINDS, RouteKind
 from rollouts_gwapi_plugin.routes.l7 import header_alternatives, mirror_headers
 from rollouts_gwapi_plugin.routes.managed import base_name
 from rollouts_gwapi_plugin.routes.mirror import mirror_percent
@@ -22,7 +21,7 @@ _TESTS = ("exact", "prefix", "regex")
 class _Steps:
     rollout: Rollout
     raw: JsonObject
-    config: PluginConfig
+    config: Configuration
     subject: str
 
     @property
@@ -36,7 +35,7 @@ class _Steps:
         ]
 
 
-def check_steps(rollout: Rollout, raw: JsonObject, config: PluginConfig, subject: str) -> list[Finding]:
+def check_steps(rollout: Rollout, raw: JsonObject, config: Configuration, subject: str) -> list[Finding]:
     """Check all steps."""
     steps = _Steps(rollout, raw, config, subject)
     return [
@@ -111,7 +110,7 @@ def _rule_names(steps: _Steps, names: list[str]) -> Iterator[Finding]:
 
 def _takers(steps: _Steps) -> Iterator[Finding]:
     config = steps.config
-    able = [family for family in config.families if KINDS[family].match is not None]
+    able = [family for family, kind in kinds_of(config).items() if kind.match is not None]
     header = [family for family in able if _takes_headers(config, family)]
     for kind, takers, need in (
         (SetHeaderRoute, header, "an HTTPRoute or GRPCRoute with useHeaderRoutes: true"),
@@ -120,7 +119,7 @@ def _takers(steps: _Steps) -> Iterator[Finding]:
         indices = [index for index, step in steps.managed if isinstance(step, kind)]
         if indices and not takers:
             what = kind_text(kind())
-            configured = ", ".join(KINDS[family].kind for family in config.families)
+            configured = ", ".join(one.kind for one in kinds_of(config).values())
             text = (
                 f"no configured route ({configured}) takes the step {what} (steps {', '.join(map(str, indices))});"
                 f" it needs {need}. The step will succeed without any effect"
@@ -128,7 +127,7 @@ def _takers(steps: _Steps) -> Iterator[Finding]:
             yield warned(steps.subject, "steps", text)
 
 
-def _takes_headers(config: PluginConfig, family: str) -> bool:
+def _takes_headers(config: Configuration, family: str) -> bool:
     by_selector = config.selector(family) is not None and config.use_header_routes
     return by_selector or any(entry.use_header_routes for entry in config.entries(family))
 
@@ -162,7 +161,7 @@ def _several_tests(steps: _Steps, index: int, field: str) -> Iterator[Finding]:
 
 def _mirrors_by_kind(steps: _Steps) -> Iterator[Finding]:
     """Check mirror steps against what each configured kind can match, which no route is needed for."""
-    kinds: list[RouteKind] = [KINDS[family] for family in steps.config.families]
+    kinds = kinds_of(steps.config).values()
     for index, step in steps.managed:
         if not isinstance(step, SetMirrorRoute):
             continue
