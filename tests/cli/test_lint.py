@@ -121,7 +121,7 @@ def test_a_configuration_of_route_tables(lint: Lint) -> None:
 
     warnings = [line for line in lint(raw)[1] if line.startswith("warning unknown key")]
 
-    assert [line.split(": ")[2].split(" is no key")[0] for line in warnings] == [
+    assert [line.split("]: ")[1].split(" is no key")[0] for line in warnings] == [
         "httpRoute",
         "stableDestination.ref.nam",
     ]

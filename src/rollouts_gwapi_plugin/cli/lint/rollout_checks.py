@@ -90,7 +90,7 @@ def _without_plugin(rollout: Rollout, subject: str, plugin_name: str | None) -> 
 def _unknown_keys(config: Configuration, key: str, subject: str) -> Iterator[Finding]:
     for path, section in _sections(config, ""):
         known = {to_camel(name) for name in type(section).model_fields}
-        for name in section.unknown_keys:
+        for name in sorted(section.model_extra or {}):
             close = difflib.get_close_matches(name, known, n=1, cutoff=CLOSE)
             hint = f"; is {close[0]} meant?" if close else ""
             text = f"plugins[{key!r}]: {path}{name} is no key that this plugin knows, and has no effect{hint}"
