@@ -68,7 +68,7 @@ def test_the_record_is_written_before_the_rule_and_swept_after_it(shop: Shop) ->
     added = shop.requests(lambda: shop.header("canary"))
     removed = shop.requests(shop.remove)
 
-    assert [READ_ROUTE, READ_LEDGER, MAKE_LEDGER, WRITE_ROUTE, READ_LEDGER] == added
+    assert [READ_ROUTE, READ_LEDGER, MAKE_LEDGER, WRITE_ROUTE, WRITE_LEDGER] == added
     assert [READ_ROUTE, READ_LEDGER, WRITE_ROUTE, WRITE_LEDGER] == removed
     assert {} == shop.ledger()
 

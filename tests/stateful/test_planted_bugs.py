@@ -25,7 +25,7 @@ Plant = Callable[[pytest.MonkeyPatch], None]
 def _route_before_record(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave the write-ahead out; the record comes with the sweep, behind the route."""
 
-    def skip(*_arguments: Any) -> None:
+    def skip(*_arguments: Any, **_options: Any) -> None:
         return None
 
     monkeypatch.setattr(Transaction, "_record_ahead", skip)

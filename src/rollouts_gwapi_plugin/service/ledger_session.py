@@ -19,6 +19,9 @@ from rollouts_gwapi_plugin.routes.record import NOTHING_RECORDED, RecordView, Ro
 # Other Rollouts of the namespace write the same ConfigMap; each of them wins once at most before we do.
 MAX_TRIES = 12
 Change = Callable[[RouteRecord], RouteRecord]
+# Counts the writes around an added rule: the API server makes no new version of an object that does not change.
+TOUCHED = "rollouts.argoproj.io/gatewayapi-ledger-writes"
+MAX_DIGITS = 12
 
 
 @dataclass
@@ -75,12 +78,28 @@ class LedgerSession:
         ledger = self.ledger(family)
         return NOTHING_RECORDED if ledger is None else ledger.view(self.rollout, route)
 
-    def put(self, family: str, route: str, change: Change, *, done: frozenset[str] = frozenset()) -> None:
-        """Apply a change to the route's record; it may be applied again to what others wrote in between.
+    def put(
+        self,
+        family: str,
+        route: str,
+        change: Change,
+        *,
+        done: frozenset[str] = frozenset(),
+        touch: bool = False,
+        again: bool = True,
+    ) -> None:
+        """Apply a change to the route's record.
 
-        `done` are managed routes whose old entries of the Go plugin are done with.
+        Args:
+            family: The kind of route.
+            route: The route's name.
+            change: Makes the new record from the one that is there.
+            done: Managed routes whose old entries of the Go plugin are done with.
+            touch: Make a new version also where nothing changes, so that others' pending writes are refused.
+            again: Apply the change to what others wrote in between; else that is a Conflict.
 
         Raises:
+            Conflict: somebody else wrote in between.
             PluginError: the ConfigMap can't be read or written, or has no room.
 
         """
@@ -90,18 +109,20 @@ class LedgerSession:
                 raise self.trouble or LedgerError(f"{self} can't be read")
             record = change(ledger.view(self.rollout, route).record)
             changed = ledger.with_record(self.rollout, self.uid, route, record).without_legacy(done, route)
-            if changed == ledger:
+            if changed == ledger and not touch:
                 return
             try:
                 with self.lock:
-                    self._write(changed)
+                    self._write(changed, touch=touch)
             except Conflict:
+                if not again:
+                    raise
                 self.forget()
             else:
                 return
         raise LedgerError(f"{self}: others wrote it in between, {MAX_TRIES} times; the next call tries again")
 
-    def _write(self, ledger: Ledger) -> None:
+    def _write(self, ledger: Ledger, *, touch: bool) -> None:
         old = (self._raw or {}).get("data") or {}
         data = ledger.write(old, self.rollout, str(self))
         if self._raw is None:
@@ -113,4 +134,11 @@ class LedgerSession:
             new = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
             self._raw = self.client.post(CONFIG_MAPS, self.namespace, new, deadline=self.deadline)
         else:
-            self._raw = self.client.put(CONFIG_MAPS, {**self._raw, "data": data}, deadline=self.deadline)
+            wanted = {**self._raw, "data": data}
+            if touch:
+                metadata = wanted["metadata"]
+                annotations = metadata.get("annotations") or {}
+                count = str(annotations.get(TOUCHED, ""))
+                number = int(count) + 1 if count.isdecimal() and len(count) < MAX_DIGITS else 1
+                wanted["metadata"] = {**metadata, "annotations": {**annotations, TOUCHED: str(number)}}
+            self._raw = self.client.put(CONFIG_MAPS, wanted, deadline=self.deadline)
