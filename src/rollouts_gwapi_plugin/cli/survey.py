@@ -207,4 +207,5 @@ def _sign(subject: Subject, raw: JsonObject) -> str:
 def annotated(raw: JsonObject) -> list[str]:
     """Return the Rollouts that the route's annotation lists."""
     annotations = (raw.get("metadata") or {}).get("annotations") or {}
-    return [entry for entry in str(annotations.get(ANNOTATION, "")).split(",") if entry]
+    entries = (entry.strip() for entry in str(annotations.get(ANNOTATION, "")).split(","))
+    return [entry for entry in entries if entry]

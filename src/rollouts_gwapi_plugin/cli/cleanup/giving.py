@@ -17,7 +17,6 @@ from rollouts_gwapi_plugin.errors import ConfigError, Conflict, NotFound, Plugin
 from rollouts_gwapi_plugin.model.base import JsonObject
 from rollouts_gwapi_plugin.model.kube import CONFIG_MAPS
 from rollouts_gwapi_plugin.model.routes import Route
-from rollouts_gwapi_plugin.routes.desired import Label
 from rollouts_gwapi_plugin.routes.kinds import KINDS
 from rollouts_gwapi_plugin.routes.reconcile import Outcome, Scope, give_back
 from rollouts_gwapi_plugin.routes.record import RecordView, RouteRecord
@@ -154,9 +153,6 @@ class Giving:
 
     def _transaction(self, session: LedgerSession) -> Transaction:
         desired = self.subject.desired
-        # Switched off or not: by the annotation the label is known to be ours.
-        label = desired.label or Label(self.subject.config.label_key, self.subject.config.label_value)
-        desired = replace(desired, label=label)
 
         def compute(route: Route, view: RecordView, _trouble: PluginError | None) -> Outcome:
             kind = next(one for one in KINDS.values() if one.kind == route.kind)
