@@ -26,6 +26,9 @@ def tell(simulation: Simulation, output: str) -> None:
         to.print(Text(f"it can't go on: {simulation.problem}", style="bold red"), soft_wrap=True)
     if not simulation.left:
         to.print("in the end the routes are as they were before", soft_wrap=True)
+    if not simulation.reconciles and writes == len(simulation.left):
+        # Each route was changed once, and that is what was just shown.
+        return
     for name, diff in simulation.left:
         to.print(f"in the end {name} differs from before:", soft_wrap=True)
         show_difference(to, diff)
