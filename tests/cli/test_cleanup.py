@@ -180,6 +180,39 @@ def test_services_that_nobody_knows(town: Town) -> None:
     assert town.shop.rules() == ["s=100 c=0"]
 
 
+def test_one_of_unknown_services_does_not_keep_others(town: Town) -> None:
+    """--all-deleted gives back what it can: the weights of one Rollout stay, the exit code is 1, the other is done."""
+    town.api.create(route(rule("t100 d0"), name="other"))
+    other = Shop(
+        town.api,
+        town.shop.folder,
+        config={"httpRoute": "other"},
+        metadata={"name": "api", "uid": "uid-api"},
+        canary={"stableService": "t", "canaryService": "d"},
+    )
+    other.weight(40)
+    stand(town)
+    town.api.delete("Rollout", "shop", "web")
+
+    code, text, _ = town.run("cleanup", "--all-deleted", "--weights", "-y")
+
+    assert code == 1
+    assert "Rollout shop/api is gone and its Services are not known, so its weights are left as they are" in text
+    assert town.shop.rules() == ["s=100 c=0"]
+    assert other.rules("other") == ["t=60 d=40"]
+    assert town.api.read("HTTPRoute", "shop", "other")["metadata"].get("labels") is None
+
+
+def test_all_that_do_not_name_the_plugin_any_more(town: Town) -> None:
+    """--all-deleted is for Rollouts without the plugin, too, and knows their Services without any managed rule."""
+    town.shop.weight(30)
+    town.shop.plugins = {}
+    town.apply()
+
+    assert town.run("cleanup", "--all-deleted", "--weights", "-y")[0] == 0
+    assert town.shop.rules() == ["s=100 c=0"]
+
+
 def test_a_rollout_that_does_not_name_the_plugin_any_more(town: Town) -> None:
     """Taking the plugin out of a Rollout first is the way to clean up for good: its Services are known still."""
     before = stand(town)

@@ -86,7 +86,7 @@ def _subjects(connection: Connection, asked: Asked) -> list[Subject]:
         namespace = remains.route_namespace or connection.namespace
         names = [remains.config_map] if remains.config_map else []
         return [
-            remaining(connection, left.namespace, left.name, _at(remains, namespace, left.config_map))
+            _gone(connection, left.namespace, left.name, _at(remains, namespace, left.config_map))
             for left in leftovers(connection, namespace, names)
         ]
     namespace, name = split_name(asked.rollout, connection.namespace)
@@ -98,6 +98,14 @@ def _subjects(connection: Connection, asked: Asked) -> list[Subject]:
     if has_plugin(raw, asked.plugin_name):
         return [subject_of(there, raw, asked.plugin_name)]
     return [_without_plugin(there, raw, remains)]
+
+
+def _gone(connection: Connection, namespace: str, name: str, remains: Remains) -> Subject:
+    there = replace(connection, namespace=namespace)
+    try:
+        return _without_plugin(there, there.rollout(name), remains)
+    except NotFound:
+        return remaining(there, namespace, name, remains)
 
 
 def _at(remains: Remains, namespace: str, config_map: str) -> Remains:
@@ -121,10 +129,15 @@ def _planned(connection: Connection, subject: Subject, asked: Asked) -> Case:
     giving = Giving(connection, subject, asked.weights)
     case = Case(giving, giving.plan(asked.routes))
     if asked.weights and not (subject.desired.stable and subject.desired.canary):
-        unknown = f"Rollout {subject.key} is gone and its Services are not known, so weights"
-        if case.plans:
+        unknown = f"Rollout {subject.key} is gone and its Services are not known, so its weights"
+        if not case.plans:
+            case.warnings.append(f"{unknown} can't be looked for; --stable and --canary name them")
+        elif asked.rollout is not None:
             raise ConfigError(f"{unknown} can't be given back; name them by --stable and --canary")
-        case.warnings.append(f"{unknown} can't be looked for; --stable and --canary name them")
+        else:
+            # The others are given back all the same.
+            text = f"{unknown} are left as they are; clean it up by its name, with --stable and --canary"
+            case.wrong.append(text)
     try:
         case.record_is_empty = giving.empty_record() is not None
     except PluginError as error:

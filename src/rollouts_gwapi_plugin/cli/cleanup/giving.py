@@ -17,8 +17,9 @@ from rollouts_gwapi_plugin.errors import ConfigError, Conflict, NotFound, Plugin
 from rollouts_gwapi_plugin.model.base import JsonObject
 from rollouts_gwapi_plugin.model.kube import CONFIG_MAPS
 from rollouts_gwapi_plugin.model.routes import Route
+from rollouts_gwapi_plugin.routes.dispatch import reconciler_of
 from rollouts_gwapi_plugin.routes.kinds import KINDS
-from rollouts_gwapi_plugin.routes.reconcile import Outcome, Scope, give_back
+from rollouts_gwapi_plugin.routes.reconcile import Outcome, Scope
 from rollouts_gwapi_plugin.routes.record import RecordView, RouteRecord
 from rollouts_gwapi_plugin.service.ledger_session import LedgerSession
 from rollouts_gwapi_plugin.service.targets import Target, read_target
@@ -156,7 +157,7 @@ class Giving:
 
         def compute(route: Route, view: RecordView, _trouble: PluginError | None) -> Outcome:
             kind = next(one for one in KINDS.values() if one.kind == route.kind)
-            return give_back(route, desired, view, Scope(kind), weights=self.weights)
+            return reconciler_of(route).give_back(route, desired, view, Scope(kind), weights=self.weights)
 
         return Transaction(
             self.connection.cluster,
