@@ -14,8 +14,8 @@ from rollouts_gwapi_plugin.model.base import JsonObject
 from rollouts_gwapi_plugin.model.configuration import Configuration
 from rollouts_gwapi_plugin.model.rollout import Rollout, RolloutStatus, SetHeaderRoute, Step
 from rollouts_gwapi_plugin.model.routes import Route
-from rollouts_gwapi_plugin.routes import reconcile
 from rollouts_gwapi_plugin.routes.desired import Desired, Destination, ManagedStep, ServicePort, base_desired
+from rollouts_gwapi_plugin.routes.dispatch import reconciler_of
 from rollouts_gwapi_plugin.routes.kinds import GATEWAY_GROUP, KINDS, RouteKind
 from rollouts_gwapi_plugin.routes.notes import Note
 from rollouts_gwapi_plugin.routes.reconcile import Outcome, Scope
@@ -58,7 +58,10 @@ class Rehearsal:
         last = max(0, len(steps) - 1)
         self._weight("after the last step", last, self.rollout.max_traffic_weight, ())
         self._call(
-            "promoted", lambda: reconcile.remove_managed_routes(self.route, self._desired(last), self.view, self.scope)
+            "promoted",
+            lambda: reconciler_of(self.route).remove_managed_routes(
+                self.route, self._desired(last), self.view, self.scope
+            ),
         )
         self._weight("promoted", last, 0, (), heal=False)
         return self.acts
@@ -75,7 +78,9 @@ class Rehearsal:
 
     def _managed(self, what: str, index: int, step: ManagedStep) -> None:
         desired = self._desired(index)
-        done = self._call(what, lambda: reconcile.set_managed_route(self.route, step, desired, self.view, self.scope))
+        done = self._call(
+            what, lambda: reconciler_of(self.route).set_managed_route(self.route, step, desired, self.view, self.scope)
+        )
         if not done:
             self.failed.add(step.name)
 
@@ -85,7 +90,7 @@ class Rehearsal:
         wanted = replace(
             self._desired(index), weight=weight, destinations=destinations, heal=heal and self.config.self_heal
         )
-        self._call(what, lambda: reconcile.set_weight(self.route, wanted, self.view, self.scope))
+        self._call(what, lambda: reconciler_of(self.route).set_weight(self.route, wanted, self.view, self.scope))
 
     def _call(self, what: str, call: Callable[[], Outcome]) -> bool:
         """Make a call and note what came of it; return whether it succeeded."""

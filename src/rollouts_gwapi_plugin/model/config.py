@@ -241,6 +241,11 @@ class PluginConfig(OwnOptions):
         return f"{family}RouteSelector"
 
     @property
+    def known_families(self) -> tuple[str, ...]:
+        """The families that this configuration can have."""
+        return ROUTE_FAMILIES
+
+    @property
     def families(self) -> tuple[str, ...]:
         """The families with a named route or a selector."""
         return tuple(family for family in ROUTE_FAMILIES if self.entries(family) or self.selector(family) is not None)

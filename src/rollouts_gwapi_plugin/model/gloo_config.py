@@ -145,8 +145,13 @@ class GlooConfig(OwnOptions):
     # What the service asks of every configuration.
 
     @property
+    def known_families(self) -> tuple[str, ...]:
+        """The families that this configuration can have."""
+        return (FAMILY,)
+
+    @property
     def families(self) -> tuple[str, ...]:
-        """The one family."""
+        """The families with a named route or a selector."""
         return (FAMILY,)
 
     def entries(self, _family: str) -> tuple[RouteEntry, ...]:

@@ -26,6 +26,8 @@ class Companions:
 
     wanted: tuple[JsonObject, ...] = ()
     obsolete: tuple[str, ...] = ()
+    # The call is about the wanted ones: without them it has failed.
+    required: bool = False
 
     @property
     def any(self) -> bool:

@@ -7,17 +7,23 @@ from rollouts_gwapi_plugin.routes.canonical import BackendIdentity, backend_iden
 from rollouts_gwapi_plugin.routes.desired import Desired
 
 
-def leftovers(route: Route, desired: Desired) -> frozenset[BackendIdentity]:
-    """Return backends named as the controller names the Services of this Rollout's experiment steps.
+def service_pattern(desired: Desired) -> re.Pattern[str] | None:
+    """Return what the controller's names for the Services of this Rollout's experiments match; None without any.
 
-    That is `<rollout>-<pod hash>-<revision>-<step>-<template>`. The Go plugin leaves such backends
-    behind, and so does a lost ledger.
+    That is `<rollout>-<pod hash>-<revision>-<step>-<template>`.
     """
     if not desired.template_names:
-        return frozenset()
+        return None
     templates = "|".join(re.escape(name) for name in sorted(desired.template_names))
-    pattern = re.compile(rf"^{re.escape(desired.rollout_name)}-[a-z0-9]+-\d+-\d+-(?:{templates})$")
+    return re.compile(rf"{re.escape(desired.rollout_name)}-[a-z0-9]+-\d+-\d+-(?:{templates})")
+
+
+def leftovers(route: Route, desired: Desired) -> frozenset[BackendIdentity]:
+    """Return backends named as those Services: the Go plugin leaves such behind, and so does a lost ledger."""
+    pattern = service_pattern(desired)
+    if pattern is None:
+        return frozenset()
     namespace = route.metadata.namespace or desired.namespace
     return frozenset(
-        backend_identity(ref, namespace) for rule in route.rules for ref in rule.backends if pattern.match(ref.name)
+        backend_identity(ref, namespace) for rule in route.rules for ref in rule.backends if pattern.fullmatch(ref.name)
     )

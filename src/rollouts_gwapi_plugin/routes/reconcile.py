@@ -143,6 +143,14 @@ def give_back(route: Route, desired: Desired, view: RecordView, scope: Scope, *,
     return Outcome(unmarked, standing.record_of((), users))
 
 
+def adds(before: Route, outcome: Outcome) -> bool:
+    """Whether a rule or a backend is on the route that was not: what must not be there without a record."""
+    after = outcome.route
+    names = {rule.name for rule in before.rules}
+    backends = [sum(len(rule.backends) for rule in route.rules) for route in (before, after)]
+    return any(rule.name not in names for rule in after.rules) or backends[1] > backends[0]
+
+
 def is_at(route: Route, desired: Desired, weight: int) -> bool:
     """Whether a live weight of the canary is this one."""
     canaries = (ref for rule in route.rules for ref in rule.backends if ref.name == desired.canary)

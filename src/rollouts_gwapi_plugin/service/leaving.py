@@ -9,9 +9,10 @@ from dataclasses import replace
 
 from rollouts_gwapi_plugin.errors import NotFound, PluginError
 from rollouts_gwapi_plugin.model.routes import Route
+from rollouts_gwapi_plugin.routes.dispatch import reconciler_of
 from rollouts_gwapi_plugin.routes.kinds import KINDS
 from rollouts_gwapi_plugin.routes.notes import Note
-from rollouts_gwapi_plugin.routes.reconcile import Outcome, Scope, give_back
+from rollouts_gwapi_plugin.routes.reconcile import Outcome, Scope
 from rollouts_gwapi_plugin.routes.record import RecordView
 from rollouts_gwapi_plugin.service.memory import RoutePlace
 from rollouts_gwapi_plugin.service.targets import Target, read_target
@@ -39,7 +40,9 @@ def _recorded(work: Work) -> list[RoutePlace]:
     if not work.has_own_reason:
         return []
     places = []
-    for family, kind in KINDS.items():
+    # Another family's routes are those of the Rollout's other plugin, if it has one.
+    for family in work.config.known_families:
+        kind = KINDS[family]
         ledger = work.session.ledger(family)
         names = ledger.routes_of(work.rollout.key) if ledger else ()
         places += [RoutePlace(kind, work.namespace, name, work.config.config_map) for name in names]
@@ -56,10 +59,9 @@ def _give_back(work: Work, place: RoutePlace, weight: int | None) -> None:
         raise target.error
 
     def compute(route: Route, scope: Scope, view: RecordView, _trouble: PluginError | None) -> Outcome:
-        live = [
-            ref.effective_weight for rule in route.rules for ref in rule.backends if ref.name == work.desired.canary
-        ]
-        return give_back(route, work.desired, view, scope, weights=weight is not None and weight in live)
+        reconciler = reconciler_of(route)
+        wrote = weight is not None and reconciler.is_at(route, work.desired, weight)
+        return reconciler.give_back(route, work.desired, view, scope, weights=wrote)
 
     done = there.write(target, there.transaction(target, compute))
     work.memory.drop_place(work.rollout.key, place)

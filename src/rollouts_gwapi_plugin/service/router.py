@@ -22,12 +22,11 @@ from rollouts_gwapi_plugin.model.calls import (
     Verification,
     WeightCall,
 )
-from rollouts_gwapi_plugin.model.config import parse_config
+from rollouts_gwapi_plugin.model.configuration import parse_configuration
 from rollouts_gwapi_plugin.model.rollout import Rollout, SetHeaderRoute
 from rollouts_gwapi_plugin.model.routes import Route
 from rollouts_gwapi_plugin.model.settings import ServiceSettings
 from rollouts_gwapi_plugin.observe.metrics import Metrics
-from rollouts_gwapi_plugin.routes import reconcile
 from rollouts_gwapi_plugin.routes.desired import (
     Desired,
     ManagedStep,
@@ -36,6 +35,7 @@ from rollouts_gwapi_plugin.routes.desired import (
     destinations_of,
     progressing,
 )
+from rollouts_gwapi_plugin.routes.dispatch import reconciler_of
 from rollouts_gwapi_plugin.routes.notes import Note
 from rollouts_gwapi_plugin.routes.reconcile import Outcome, Scope
 from rollouts_gwapi_plugin.routes.record import RecordView
@@ -151,7 +151,7 @@ class TrafficRouter:
         cluster = self._connector.cluster()
         deadline = Deadline.after(CALL_SECONDS)
         key = plugin_key(rollout.traffic_routing.plugins, self._settings, rollout.key)
-        config = parse_config(rollout.traffic_routing.plugins[key], key)
+        config = parse_configuration(rollout.traffic_routing.plugins[key], key)
         namespace = route_namespace(rollout, config, self._settings.allowed_namespaces)
         session = LedgerSession(
             client=cluster.client,
@@ -256,7 +256,7 @@ def _trouble_note(work: Work, error: PluginError, what: str) -> Note:
 
 def _set_weight(work: Work, route: Route, scope: Scope, view: RecordView, trouble: PluginError | None) -> Outcome:
     desired = work.desired
-    needed = reconcile.services_needed(route, desired, view, scope)
+    needed = reconciler_of(route).services_needed(route, desired, view, scope)
     notes: tuple[Note, ...] = ()
     if trouble is not None:
         desired = replace(desired, heal=False)
@@ -266,14 +266,14 @@ def _set_weight(work: Work, route: Route, scope: Scope, view: RecordView, troubl
             desired = replace(desired, destination_problem=problem)
     elif needed:
         desired = work.services.with_ports(desired, needed)
-    outcome = reconcile.set_weight(route, desired, view, scope)
+    outcome = reconciler_of(route).set_weight(route, desired, view, scope)
     return replace(outcome, notes=(*notes, *outcome.notes))
 
 
 def _set_managed(
     work: Work, step: ManagedStep, route: Route, scope: Scope, view: RecordView, trouble: PluginError | None
 ) -> Outcome:
-    outcome = reconcile.set_managed_route(route, step, work.desired, view, scope)
+    outcome = reconciler_of(route).set_managed_route(route, step, work.desired, view, scope)
     if trouble is not None and view.record.union(outcome.record) != view.record and step.match:
         raise LedgerError(
             f"{route}: managed route {step.name} is not set, since it can't be recorded in {work.session}: {trouble}"
@@ -282,7 +282,7 @@ def _set_managed(
 
 
 def _remove(work: Work, route: Route, scope: Scope, view: RecordView, trouble: PluginError | None) -> Outcome:
-    outcome = reconcile.remove_managed_routes(route, work.desired, view, scope)
+    outcome = reconciler_of(route).remove_managed_routes(route, work.desired, view, scope)
     if trouble is None:
         return outcome
     note = _trouble_note(work, trouble, "managed routes are removed by their names only")
@@ -293,6 +293,6 @@ def _wrong(work: Work, route: Route, target: Target) -> str:
     has_reason = work.has_reason(route)
     view = work.session.view(target.kind.family, target.name) if has_reason else RecordView()
     try:
-        return reconcile.wrong_weights(route, work.desired, view, work.scope(target))
+        return reconciler_of(route).wrong_weights(route, work.desired, view, work.scope(target))
     except PluginError as error:
         return str(named(target, error))

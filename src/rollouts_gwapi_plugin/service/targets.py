@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from rollouts_gwapi_plugin.errors import ConfigError, NotFound, PluginError
 from rollouts_gwapi_plugin.kube.deadline import Deadline
 from rollouts_gwapi_plugin.model.base import JsonObject
-from rollouts_gwapi_plugin.model.config import PluginConfig
+from rollouts_gwapi_plugin.model.configuration import Configuration
 from rollouts_gwapi_plugin.model.kube import ObjectRef, ResourceType
 from rollouts_gwapi_plugin.model.rollout import Rollout
 from rollouts_gwapi_plugin.routes.kinds import KINDS, RouteKind
@@ -39,7 +39,7 @@ class Target:
         return isinstance(self.error, NotFound)
 
 
-def route_namespace(rollout: Rollout, config: PluginConfig, allowed: frozenset[str] | None) -> str:
+def route_namespace(rollout: Rollout, config: Configuration, allowed: frozenset[str] | None) -> str:
     """Return the routes' namespace.
 
     Raises:
@@ -57,7 +57,7 @@ def route_namespace(rollout: Rollout, config: PluginConfig, allowed: frozenset[s
     return namespace
 
 
-def find_targets(cluster: Cluster, config: PluginConfig, namespace: str, deadline: Deadline) -> list[Target]:
+def find_targets(cluster: Cluster, config: Configuration, namespace: str, deadline: Deadline) -> list[Target]:
     """Read every route of the configuration.
 
     Raises:
@@ -79,7 +79,7 @@ def find_targets(cluster: Cluster, config: PluginConfig, namespace: str, deadlin
 
 def _of_family(
     cluster: Cluster,
-    config: PluginConfig,
+    config: Configuration,
     kind: RouteKind,
     resource: ResourceType,
     namespace: str,
@@ -98,7 +98,7 @@ def _of_family(
 
 
 def _selected(
-    cluster: Cluster, config: PluginConfig, kind: RouteKind, namespace: str, deadline: Deadline
+    cluster: Cluster, config: Configuration, kind: RouteKind, namespace: str, deadline: Deadline
 ) -> list[Target]:
     """Return what the selector takes; a list that fails, or is empty and all there is, is a target with that error."""
     selector = config.selector(kind.family)
@@ -120,7 +120,7 @@ def _selected(
     if targets or config.entries(kind.family):
         return targets
     nothing = ConfigError(
-        f"{kind.family}RouteSelector ({text}) matches no {kind.kind} in namespace {namespace};"
+        f"{config.selector_key(kind.family)} ({text}) matches no {kind.kind} in namespace {namespace};"
         " label a route so, or correct the selector"
     )
     return [replace(broken, error=nothing)]

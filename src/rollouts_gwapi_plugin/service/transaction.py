@@ -3,7 +3,7 @@
 Adding: the ledger first, then the route. Removing: the route first, then the ledger. Changing: the record recognises
 the old and the new rule until the route's write is known to have succeeded. Both writes go under the version that was
 read; on a conflict both are read again and all is computed again. So at no crash point is there a rule of ours without
-a record.
+a record. What else a managed route needs (companions) is there before the route is written, and goes after it.
 """
 
 from collections.abc import Callable
@@ -13,10 +13,12 @@ from rollouts_gwapi_plugin.errors import Conflict, KubeError, PluginError
 from rollouts_gwapi_plugin.kube.deadline import Deadline
 from rollouts_gwapi_plugin.kube.edit import retry_on_conflict, under_version_of
 from rollouts_gwapi_plugin.model.routes import Route, parse_route
+from rollouts_gwapi_plugin.routes.dispatch import reconciler_of
 from rollouts_gwapi_plugin.routes.notes import Note
 from rollouts_gwapi_plugin.routes.reconcile import Outcome
 from rollouts_gwapi_plugin.routes.record import NOTHING_RECORDED, RecordView, RouteRecord
 from rollouts_gwapi_plugin.service.cluster import Cluster
+from rollouts_gwapi_plugin.service.companions import CompanionWriter
 from rollouts_gwapi_plugin.service.ledger_session import LedgerSession
 from rollouts_gwapi_plugin.service.targets import Target, read_target
 
@@ -92,16 +94,18 @@ class Transaction:
         view, trouble = self._view(target, route)
         outcome = self.compute(route, view, trouble)
         records = self.has_reason(route) and trouble is None
-        adds = records and _adds(route, outcome.route)
+        adds = records and reconciler_of(route).adds(route, outcome)
         if adds or (records and view.record.union(outcome.record) != view.record):
             failure = self._record_ahead(target, outcome.record, touch=adds)
             if failure is not None:
                 # What needs no record is still done, weights above all (D8).
                 outcome, records, adds = self.compute(route, view, failure), False, False
+        outcome = self._companions_ahead(target, outcome)
         if outcome.route is not route:
             raw = under_version_of(target.raw, outcome.route.dump())
             route = parse_route(self.cluster.client.put(target.resource, raw, deadline=self.deadline))
             writes.append(route)
+        outcome = self._companions_behind(target, outcome, view)
         if records:
             outcome = self._settle(target, outcome, view, added=adds)
         return Done(outcome, route, written=bool(writes))
@@ -117,6 +121,40 @@ class Transaction:
         except PluginError as error:
             return error
         return None
+
+    def _companions(self, target: Target) -> CompanionWriter | None:
+        kind = target.kind.companion
+        return None if kind is None else CompanionWriter(self.cluster, kind, target.namespace, self.deadline)
+
+    def _companions_ahead(self, target: Target, outcome: Outcome) -> Outcome:
+        """Have the companions there before the route is written; where the call is not about them, trouble is told.
+
+        Raises:
+            PluginError: a companion that the call is about can't be written, or others wrote it in between.
+
+        """
+        writer, notes = self._companions(target), list(outcome.notes)
+        if writer is None:
+            return outcome
+        for wanted in outcome.companions.wanted:
+            try:
+                writer.ensure(wanted)
+            except PluginError as error:
+                if outcome.companions.required or isinstance(error, Conflict):
+                    raise
+                text = f"{target.ref}: {wanted['kind']} {wanted['metadata']['name']} is not as it should be: {error}"
+                notes.append(Note("CompanionNotWritten", text))
+        return replace(outcome, notes=tuple(notes))
+
+    def _companions_behind(self, target: Target, outcome: Outcome, view: RecordView) -> Outcome:
+        """Delete the companions that no route needs any more; what can't be deleted stays on record."""
+        writer = self._companions(target)
+        failure = writer.delete_all(outcome.companions.obsolete) if writer else None
+        if failure is None:
+            return outcome
+        text = f"{target.ref}: what belonged to its mirror routes can't be deleted yet: {failure}"
+        record = outcome.record.union(RouteRecord(mirrors=view.record.mirrors))
+        return replace(outcome, record=record, notes=(*outcome.notes, Note("CompanionNotDeleted", text)))
 
     def _settle(self, target: Target, outcome: Outcome, view: RecordView, *, added: bool) -> Outcome:
         """Bring the record to what stands on the route now; trouble here leaves a harmless record, and is told.
@@ -149,10 +187,3 @@ class Transaction:
             text = f"{self.session}: {target.ref} is as it should be, its record is not: {error}"
             return replace(outcome, notes=(*outcome.notes, Note("LedgerNotSwept", text)))
         return outcome
-
-
-def _adds(before: Route, after: Route) -> bool:
-    """Whether a rule or a backend is on the route that was not: what must not be there without a record."""
-    names = {rule.name for rule in before.rules}
-    backends = [sum(len(rule.backends) for rule in route.rules) for route in (before, after)]
-    return any(rule.name not in names for rule in after.rules) or backends[1] > backends[0]

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 
 from rollouts_gwapi_plugin.errors import PluginError
 from rollouts_gwapi_plugin.kube.deadline import Deadline
-from rollouts_gwapi_plugin.model.config import PluginConfig
+from rollouts_gwapi_plugin.model.configuration import Configuration
 from rollouts_gwapi_plugin.model.routes import Route, parse_route
+from rollouts_gwapi_plugin.routes.dispatch import reconciler_of
 from rollouts_gwapi_plugin.routes.notes import Note
-from rollouts_gwapi_plugin.routes.status import Standing, status_verdict
+from rollouts_gwapi_plugin.routes.status import Standing
 from rollouts_gwapi_plugin.service.memory import Memory
 from rollouts_gwapi_plugin.service.targets import Target
 
@@ -29,7 +30,7 @@ class Verifier:
     """Verifies routes of one call."""
 
     memory: Memory
-    config: PluginConfig
+    config: Configuration
     names: frozenset[str]
     deadline: Deadline
     read: Callable[[Target], Target]
@@ -63,7 +64,7 @@ class Verifier:
         return (Note(REASON, wrong), False) if wrong else self._look_at_status(route)
 
     def _look_at_status(self, route: Route) -> tuple[Note | None, bool]:
-        verdict = status_verdict(route, self.names)
+        verdict = reconciler_of(route).verdict(route, self.names)
         if verdict.standing is Standing.REFUSED:
             return Note(REASON, verdict.text), False
         if verdict.standing is Standing.USABLE:

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 
 from rollouts_gwapi_plugin.errors import PluginError, RouteError
 from rollouts_gwapi_plugin.kube.deadline import Deadline
-from rollouts_gwapi_plugin.model.config import PluginConfig
+from rollouts_gwapi_plugin.model.configuration import Configuration
 from rollouts_gwapi_plugin.model.rollout import Rollout, SetMirrorRoute
 from rollouts_gwapi_plugin.model.routes import Route
 from rollouts_gwapi_plugin.routes.desired import Desired, ManagedStep
+from rollouts_gwapi_plugin.routes.dispatch import reconciler_of
 from rollouts_gwapi_plugin.routes.notes import Note
-from rollouts_gwapi_plugin.routes.reconcile import Outcome, Scope, shows_traces
+from rollouts_gwapi_plugin.routes.reconcile import Outcome, Scope
 from rollouts_gwapi_plugin.routes.record import RecordView
 from rollouts_gwapi_plugin.service.cluster import Cluster
 from rollouts_gwapi_plugin.service.ledger_session import LedgerSession
@@ -32,7 +33,7 @@ class Work:
     """Everything that a call needs while it runs."""
 
     rollout: Rollout
-    config: PluginConfig
+    config: Configuration
     desired: Desired
     namespace: str
     cluster: Cluster
@@ -48,7 +49,7 @@ class Work:
 
     def has_reason(self, route: Route) -> bool:
         """Whether the ledger must be read for this route (D8)."""
-        return self.has_own_reason or shows_traces(route, self.desired)
+        return self.has_own_reason or reconciler_of(route).shows_traces(route, self.desired)
 
     @property
     def has_own_reason(self) -> bool:
@@ -61,7 +62,8 @@ class Work:
             isinstance(step, SetMirrorRoute) and step.percentage not in (None, 0, 100) for step in self._steps()
         )
         keeps = True
-        if asks_percent and target.kind.match is not None and target.resource is not None:
+        in_the_route = target.kind.match is not None and target.kind.companion is None
+        if asks_percent and in_the_route and target.resource is not None:
             keeps = self.cluster.keeps_mirror_percent(target.resource, self.deadline)
         return Scope(target.kind, target.takes_headers, keeps)
 

@@ -1,0 +1,1 @@
+"""The reconcilers for Gloo Platform's RouteTables: object in, object out; pure."""

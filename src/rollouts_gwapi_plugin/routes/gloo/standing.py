@@ -1,0 +1,209 @@
+"""A RouteTable taken apart: the user's routes, ours, another Rollout's, and what is known and kept of each.
+
+`candidates` are the routes that may be weighted: all but managed ones, of every section, in order. Selection, entries
+of the annotation and sources are told by their places among the candidates.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from rollouts_gwapi_plugin.model.gloo_config import GlooConfig
+from rollouts_gwapi_plugin.model.rollout import SetHeaderRoute
+from rollouts_gwapi_plugin.model.route_tables import SECTIONS
+from rollouts_gwapi_plugin.model.routes import Route
+from rollouts_gwapi_plugin.routes.canonical import BackendIdentity
+from rollouts_gwapi_plugin.routes.desired import Desired, ManagedStep
+from rollouts_gwapi_plugin.routes.experiments import service_pattern
+from rollouts_gwapi_plugin.routes.gloo.destination import SERVICE, kind_of, name_of, service_identity
+from rollouts_gwapi_plugin.routes.gloo.kept import Annotation, Kept, assign, parse_annotation
+from rollouts_gwapi_plugin.routes.gloo.managed import ManagedRoute, Order
+from rollouts_gwapi_plugin.routes.gloo.marks import Claim, is_marked
+from rollouts_gwapi_plugin.routes.gloo.pair import GlooPair, find_pair, names
+from rollouts_gwapi_plugin.routes.gloo.table import Table, TableRoute, read_table
+from rollouts_gwapi_plugin.routes.managed import Owned, Purpose
+from rollouts_gwapi_plugin.routes.notes import Note
+from rollouts_gwapi_plugin.routes.record import ManagedRecord, RecordView
+
+
+@dataclass(frozen=True)
+class TableStanding:
+    """What stands on a RouteTable, for one Rollout."""
+
+    route: Route
+    desired: Desired
+    view: RecordView
+    table: Table
+    # Of each HTTP route, whose it is; None: not this Rollout's.
+    owners: tuple[Owned | None, ...]
+    annotation: Annotation
+
+    @property
+    def namespace(self) -> str:
+        """The RouteTable's namespace."""
+        return self.route.metadata.namespace or self.desired.namespace
+
+    @property
+    def key(self) -> str:
+        """The RouteTable's `namespace/name`."""
+        return f"{self.namespace}/{self.route.metadata.name}"
+
+    @property
+    def config(self) -> GlooConfig:
+        """The configuration."""
+        return self.desired.gloo or GlooConfig()
+
+    @cached_property
+    def order(self) -> Order:
+        """The HTTP routes' order."""
+        ours = tuple(owner is not None for owner in self.owners)
+        foreign = tuple(
+            owner is None and is_marked(item) for item, owner in zip(self.table["http"], self.owners, strict=True)
+        )
+        return Order(ours, foreign)
+
+    @cached_property
+    def candidates(self) -> list[TableRoute]:
+        """The routes that may be weighted."""
+        managed = [own or foreign for own, foreign in zip(self.order.ours, self.order.foreign, strict=True)]
+        http = [item for item, of_ours in zip(self.table["http"], managed, strict=True) if not of_ours]
+        return [*http, *self.table["tcp"], *self.table["tls"]]
+
+    def users(self, candidates: Sequence[TableRoute]) -> dict[str, list[TableRoute]]:
+        """Return by section the routes that are not ours, with these candidates in the place of those as read."""
+        new = iter(candidates)
+        http = [
+            item if foreign else next(new)
+            for item, own, foreign in zip(self.table["http"], self.order.ours, self.order.foreign, strict=True)
+            if not own
+        ]
+        rest = {section: [next(new) for _ in self.table[section]] for section in SECTIONS if section != "http"}
+        return {"http": http, **rest}
+
+    @cached_property
+    def user_places(self) -> list[int]:
+        """Of each HTTP candidate, its place among the HTTP routes that are not ours."""
+        others = [foreign for own, foreign in zip(self.order.ours, self.order.foreign, strict=True) if not own]
+        return [place for place, foreign in enumerate(others) if not foreign]
+
+    @cached_property
+    def selected(self) -> frozenset[int]:
+        """The candidates that are to be managed: all, or those of the routeSelector (only HTTP routes have names)."""
+        selector = self.config.route_selector
+        if selector is None or not (selector.name or selector.labels):
+            return frozenset(range(len(self.candidates)))
+        return frozenset(
+            index
+            for index, item in enumerate(self.candidates)
+            if selector.name in ("", item.name)
+            and all(item.labels.get(key) == value for key, value in selector.labels.items())
+            and item.section == "http"
+        )
+
+    @cached_property
+    def kept(self) -> dict[int, Kept]:
+        """Which entry of the annotation is of which candidate."""
+        stable, canary = names(self.desired, self.config)
+        found = [{name_of(raw) for raw in item.destinations} for item in self.candidates]
+        return assign(
+            self.annotation.own, self.candidates, [canary in there and stable not in there for there in found]
+        )
+
+    def find_pair(self) -> tuple[GlooPair, tuple[Note, ...]]:
+        """Find the pair among the selected routes.
+
+        Raises:
+            RouteError: no route has the stable destination, or it is not clear which is meant.
+
+        """
+        routes = [self.candidates[index] for index in sorted(self.selected)]
+        stashed = [entry.stable.raw for index, entry in self.kept.items() if entry.stable and index in self.selected]
+        return find_pair(str(self.route), self.namespace, routes, stashed, self.desired)
+
+    def is_weighted(self, index: int, pair: GlooPair) -> bool:
+        """Whether the candidate is selected and has stable's destination, in it or kept of it."""
+        return index in self.selected and self.has_stable(index, pair)
+
+    def has_stable(self, index: int, pair: GlooPair) -> bool:
+        """Whether the candidate has stable's destination, in it or kept of it."""
+        entry = self.kept.get(index)
+        return any(map(pair.is_stable, self.candidates[index].destinations)) or bool(entry and entry.stable)
+
+    @cached_property
+    def experiments(self) -> frozenset[BackendIdentity]:
+        """Destinations of this Rollout's experiments: recorded, asked for, or known by their names."""
+        asked = {destination.name for destination in self.desired.destinations}
+        pattern = None if self.view.known else service_pattern(self.desired)
+        there = {
+            service_identity(raw, self.namespace)
+            for item in self.candidates
+            for raw in item.destinations
+            if kind_of(raw) == SERVICE
+            and (name_of(raw) in asked or (pattern is not None and pattern.fullmatch(name_of(raw))))
+        }
+        return frozenset({*self.view.record.experiments, *there, *self._asked()})
+
+    def _asked(self) -> set[BackendIdentity]:
+        """Return the identities that destinations of experiments get when they are added."""
+        return {
+            ("", SERVICE, namespace, destination.name)
+            for destination in self.desired.destinations
+            for namespace in (self.namespace, self.desired.namespace)
+        }
+
+    @cached_property
+    def owned_names(self) -> frozenset[str]:
+        """The managed routes of which a route is there, or an entry on record."""
+        there = {owner.name for owner in self.owners if owner is not None}
+        return frozenset(there | set(self.view.record.headers) | set(self.view.record.mirrors))
+
+    def managed_routes(self) -> list[ManagedRoute]:
+        """Return our routes as they stand now."""
+        result, users = [], 0
+        for item, owner in zip(self.table["http"], self.owners, strict=True):
+            if owner is None:
+                users += 1
+            else:
+                result.append(ManagedRoute(owner, item, users))
+        return result
+
+    def record_of(self, owner: Owned) -> ManagedRecord | None:
+        """Return the record of a managed route."""
+        records = self.view.record.headers if owner.purpose is Purpose.HEADER else self.view.record.mirrors
+        return records.get(owner.name)
+
+    def steps(self) -> Mapping[str, ManagedStep | None]:
+        """Return the managed routes that are there, each with the step that made it; None: not known."""
+        result: dict[str, ManagedStep | None] = {}
+        for owner in self.owners:
+            if owner is not None:
+                record = self.record_of(owner)
+                result[owner.name] = (record.step if record else None) or self._step_of_rollout(owner)
+        return result
+
+    def _step_of_rollout(self, owner: Owned) -> ManagedStep | None:
+        """Return the Rollout's own step for a route without a record: the last up to now, else any with a match."""
+        for step in (self.desired.steps.get(owner.name), *self.desired.all_steps):
+            if step is None or step.name != owner.name or not step.match:
+                continue
+            if isinstance(step, SetHeaderRoute) == (owner.purpose is Purpose.HEADER):
+                return step
+        return None
+
+
+def take_apart(
+    route: Route, desired: Desired, view: RecordView, *, setting: frozenset[str] = frozenset()
+) -> TableStanding:
+    """Tell the user's routes from ours; unrecorded header routes of the names being set are taken over.
+
+    Raises:
+        RouteError: the object has not the API's shape, or an annotation that only a newer plugin can read.
+
+    """
+    table = read_table(route)
+    namespace = route.metadata.namespace or desired.namespace
+    _, canary = names(desired, desired.gloo or GlooConfig())
+    claim = Claim(f"{namespace}/{route.metadata.name}", desired, view, canary, setting)
+    owners = tuple(claim.owner(item) for item in table["http"])
+    annotation = parse_annotation(route.metadata.annotations or {}, desired.rollout, str(route))
+    return TableStanding(route, desired, view, table, owners, annotation)
