@@ -213,6 +213,20 @@ def test_all_that_do_not_name_the_plugin_any_more(town: Town) -> None:
     assert town.shop.rules() == ["s=100 c=0"]
 
 
+def test_a_plugin_of_another_name_may_be_this_one(town: Town) -> None:
+    """A living Rollout whose plugin may be this one under another name is not gone; --plugin-name decides."""
+    town.shop.weight(30)
+    town.shop.plugins = {"acme/router": town.shop.config}
+    town.apply()
+
+    nothing = "no Rollout that is gone has left anything behind\n"
+    assert town.run("cleanup", "--all-deleted", "-y")[1] == nothing
+    assert town.run("cleanup", "--all-deleted", "-y", "--plugin-name", "acme/router")[1] == nothing
+    assert town.api.read("HTTPRoute", "shop", "web")["metadata"]["annotations"] == {ANNOTATION: "shop/web"}
+    assert town.run("cleanup", "--all-deleted", "-y", "--plugin-name", "another/name")[0] == 0
+    assert town.api.read("HTTPRoute", "shop", "web")["metadata"].get("annotations") is None
+
+
 def test_a_rollout_that_does_not_name_the_plugin_any_more(town: Town) -> None:
     """Taking the plugin out of a Rollout first is the way to clean up for good: its Services are known still."""
     before = stand(town)

@@ -1,16 +1,17 @@
 """Rollouts that are gone and of which something is left: a record, or the annotation on a route.
 
-Gone is a Rollout that does not exist, or that does not name this plugin any more. Where that can't be found out, it is
-taken to be there: what a living Rollout needs is never called left over.
+Gone is a Rollout that does not exist, or that does not name this plugin any more. Where that is not certain (it names
+a plugin that may be this one under another name, or can't be read) it is taken to be there: what a living Rollout needs
+is never called left over.
 """
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from rollouts_gwapi_plugin.cli.connection import ROLLOUTS, Connection, split_name
-from rollouts_gwapi_plugin.cli.subject import Remains, Subject, gone_subject, has_plugin
+from rollouts_gwapi_plugin.cli.subject import Remains, Subject, gone_subject, read_rollout
 from rollouts_gwapi_plugin.cli.survey import Known, RouteSurvey, annotated, listed_routes, survey
-from rollouts_gwapi_plugin.errors import ConfigError, LedgerError, NotFound, PluginError
+from rollouts_gwapi_plugin.errors import LedgerError, NotFound, PluginError
 from rollouts_gwapi_plugin.model.base import JsonObject
 from rollouts_gwapi_plugin.model.config import DEFAULT_CONFIG_MAP
 from rollouts_gwapi_plugin.model.kube import CONFIG_MAPS
@@ -66,7 +67,9 @@ def recorded_rollouts(config_map: JsonObject) -> set[str]:
     return keys
 
 
-def leftovers(connection: Connection, namespace: str, names: Iterable[str] = ()) -> list[Leftover]:
+def leftovers(
+    connection: Connection, namespace: str, plugin_name: str | None, names: Iterable[str] = ()
+) -> list[Leftover]:
     """Return the Rollouts that are gone and of which the namespace's ConfigMaps or routes tell."""
     seen: dict[tuple[str, str], str] = {}
     for name, value in ledger_maps(connection, namespace, names).items():
@@ -78,7 +81,7 @@ def leftovers(connection: Connection, namespace: str, names: Iterable[str] = ())
             for key in annotated(raw):
                 if key not in recorded:
                     seen.setdefault((key, ""), f"in the annotation of {kind.kind} {namespace}/{name}")
-    gone = {key for key in {key for key, _ in seen} if is_gone(connection, key)}
+    gone = {key for key in {key for key, _ in seen} if is_gone(connection, key, plugin_name)}
     return [
         Leftover(*split_name(key, namespace), config_map=name, where=where)
         for (key, name), where in seen.items()
@@ -86,16 +89,17 @@ def leftovers(connection: Connection, namespace: str, names: Iterable[str] = ())
     ]
 
 
-def is_gone(connection: Connection, key: str) -> bool:
-    """Whether there is no Rollout of that key that names this plugin."""
+def is_gone(connection: Connection, key: str, plugin_name: str | None) -> bool:
+    """Whether there is certainly no Rollout of that key that names this plugin."""
     try:
         namespace, name = split_name(key, "")
         raw = connection.cluster.client.get(ROLLOUTS, namespace, name, deadline=connection.deadline())
-        return not has_plugin(raw, None)
+        plugins = read_rollout(raw).traffic_routing.plugins
     except NotFound:
         return True
-    except (ConfigError, PluginError):
+    except PluginError:
         return False
+    return plugin_name not in plugins if plugin_name else not plugins
 
 
 def remaining(connection: Connection, namespace: str, name: str, remains: Remains) -> Subject:

@@ -94,7 +94,7 @@ def statuses(connection: Connection, names: Sequence[str], plugin_name: str | No
     except NotFound as error:
         nothing = error
     found = [_status(connection, raw, plugin_name) for raw in raws]
-    for left in leftovers(connection, connection.namespace):
+    for left in leftovers(connection, connection.namespace, plugin_name):
         remains = Remains(config_map=left.config_map)
         found.append(_gone(connection, remaining(connection, left.namespace, left.name, remains)))
     if not found and nothing is not None:

@@ -87,7 +87,7 @@ def _subjects(connection: Connection, asked: Asked) -> list[Subject]:
         names = [remains.config_map] if remains.config_map else []
         return [
             _gone(connection, left.namespace, left.name, _at(remains, namespace, left.config_map))
-            for left in leftovers(connection, namespace, names)
+            for left in leftovers(connection, namespace, asked.plugin_name, names)
         ]
     namespace, name = split_name(asked.rollout, connection.namespace)
     there = replace(connection, namespace=namespace)

@@ -71,7 +71,7 @@ def _in_cluster(connection: Connection, order: Order) -> Iterator[Finding]:
     yield from check_configuration(connection, reviewer.namespace, order.plugin_name, order.plugin_file)
     for subject in subjects:
         yield from _of_rollout(connection, subject, reviewer)
-    yield from _gone(connection, subjects)
+    yield from _gone(connection, subjects, order.plugin_name)
 
 
 def _of_rollout(connection: Connection, subject: Subject, reviewer: Reviewer) -> Iterator[Finding]:
@@ -88,13 +88,13 @@ def _of_rollout(connection: Connection, subject: Subject, reviewer: Reviewer) ->
     yield from check_record(subject, routes)
 
 
-def _gone(connection: Connection, subjects: list[Subject]) -> Iterator[Finding]:
+def _gone(connection: Connection, subjects: list[Subject], plugin_name: str | None) -> Iterator[Finding]:
     namespaces: dict[str, list[str]] = {connection.namespace: []}
     for subject in subjects:
         namespaces.setdefault(subject.namespace, []).append(subject.config.config_map)
     for namespace, names in namespaces.items():
         try:
-            for left in leftovers(connection, namespace, names):
+            for left in leftovers(connection, namespace, plugin_name, names):
                 text = f"it is gone, and something of it is left ({left.where}): cleanup -n {namespace} {left.key}"
                 yield warned(f"Rollout {left.key}", "left over", text)
         except PluginError as error:
