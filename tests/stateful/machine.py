@@ -33,6 +33,7 @@ from rollouts_gwapi_plugin.model.calls import (
     Verification,
     WeightCall,
 )
+from rollouts_gwapi_plugin.model.kube import EVENTS
 from rollouts_gwapi_plugin.model.settings import ServiceSettings
 from rollouts_gwapi_plugin.observe.metrics import Metrics
 from rollouts_gwapi_plugin.service.router import TrafficRouter
@@ -64,6 +65,9 @@ class InProcess:
     def _dying(self, write: Callable[..., Any]) -> Callable[..., Any]:
         def die_after(*arguments: Any, **options: Any) -> Any:
             result = write(*arguments, **options)
+            if arguments[0] == EVENTS:
+                # Events have a thread of their own; the process dies in the thread of a call here.
+                return result
             if self.writes_left is not None and not options.get("dry_run"):
                 self.writes_left -= 1
                 if self.writes_left <= 0:
