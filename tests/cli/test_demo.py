@@ -18,7 +18,6 @@ from rich.console import Console
 
 from rollouts_gwapi_plugin.cli.demo import demo, examples
 from rollouts_gwapi_plugin.cli.demo.examples import example_names, examples_folder, load_example
-from rollouts_gwapi_plugin.cli.demo.measure import MIN_REQUESTS, Stage, curve, share
 from rollouts_gwapi_plugin.cli.demo.play import Options, Play, State
 from rollouts_gwapi_plugin.cli.demo.view import LiveView, PlainView, make_view
 from rollouts_gwapi_plugin.embedded.load import Answer, Load
@@ -30,54 +29,16 @@ QUICK = ["--speed", "60", "--plain"]
 
 
 def answers(old: int, new: int, lost: int = 0, since: float = 0.0) -> list[Answer]:
-    """Return so many answers of both versions."""
+    """Return so many answers of both versions to everyone."""
     backends = ["old"] * old + ["new"] * new + [""] * lost
     return [
-        Answer("all", since + index * 0.001, 0.01, 200 if name else 503, name) for index, name in enumerate(backends)
+        Answer("everyone", since + index * 0.001, 0.01, 200 if name else 503, name)
+        for index, name in enumerate(backends)
     ]
 
 
-@pytest.mark.parametrize(
-    ("asked", "old", "new", "right"),
-    [
-        (0.2, 80, 20, True),
-        (0.2, 69, 31, True),  # 2.75 sigma
-        (0.2, 67, 33, False),  # 3.25 sigma
-        (0.2, 93, 7, False),
-        (0.0, 1000, 0, True),
-        (0.0, 999, 1, False),
-        (1.0, 0, 1000, True),
-        (1.0, 1, 999, False),
-        (0.5, MIN_REQUESTS // 2 - 1, MIN_REQUESTS // 2, False),  # too few to judge
-    ],
-)
-def test_three_sigma(asked: float, old: int, new: int, *, right: bool) -> None:
-    """A share is right within three sigma of its requests, exact at none and all, and wrong without enough requests."""
-    measured = share(Stage("x", asked, 0.0, 99.0), answers(old, new), "new")
-
-    assert (measured.requests, measured.hits) == (old + new, new)
-    assert (measured.problem == "") == right
-
-
-def test_only_requests_inside_a_stage_count() -> None:
-    """Requests that began before the stage, or were answered after it, say nothing about its weight."""
-    taken = answers(30, 0, lost=2, since=10.0)
-    outside = [Answer("all", 9.9, 0.5, 200, "new"), Answer("all", 19.9, 0.5, 200, "new")]
-    measured = share(Stage("x", 0.0, 10.0, 20.0), [*taken, *outside], "new")
-
-    assert (measured.requests, measured.hits, measured.lost) == (30, 0, 2)
-    assert 0.0099 < measured.median <= measured.slow < 0.0101
-
-
-def test_curve() -> None:
-    """The curve has the share of each bin, without lost requests and empty bins."""
-    found = [*answers(1, 1), *answers(0, 1, lost=3, since=5.0)]
-
-    assert curve(found, "new", 1.0) == [(0.5, 0.5), (5.5, 1.0)]
-
-
 def test_examples() -> None:
-    """Each folder with a demo.yaml can be loaded, and its Rollout names the Services and the route that are there."""
+    """Each folder with a demo.yaml can be loaded, and its Rollout names the Services that are there."""
     assert "canary" in example_names()
     for example in map(load_example, example_names()):
         named = {(one["kind"], one["metadata"]["name"]) for one in example.manifests}
@@ -95,7 +56,10 @@ def test_unknown_example() -> None:
 
 def test_list() -> None:
     """`--example list` names what can be played."""
-    assert "canary: A canary rollout" in CliRunner().invoke(demo, ["--example", "list"]).output
+    lines = CliRunner().invoke(demo, ["--example", "list"]).output.splitlines()
+
+    assert [line.split()[0] for line in lines] == example_names()
+    assert lines[0] == "canary          A canary rollout: 0, 20, 50, 100 percent, done"
 
 
 def test_wheel_has_the_examples(tmp_path: Path) -> None:
@@ -119,9 +83,10 @@ def test_demo(tmp_path: Path, transport: str) -> None:
 
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.rstrip().endswith("requests lost: 0")
-    for row in ("weight 0 ", "weight 20 ", "weight 50 ", "weight 100 ", "promoted "):
-        (line,) = [line for line in done.stdout.splitlines() if line.startswith(f" {row}") and "%" in line]
+    for stage in ("weight 0", "weight 20", "weight 50", "weight 100", "promoted", "weight 100 to promoted"):
+        (line,) = re.findall(rf"^ {stage} +everyone .*$", done.stdout, re.MULTILINE)
         assert line.rstrip().endswith("ok")
+    assert re.search(r"^ weight 20 +HTTPRoute web +web-stable 80, web-canary 20 +0 +0 +0 ", done.stdout, re.MULTILINE)
     assert "plugin started in" in done.stdout
     assert transport in done.stdout
     drawn = ET.parse(plot).getroot()  # noqa: S314 - drawn by us
@@ -154,7 +119,8 @@ def test_a_plugin_that_sets_half_the_weight_is_found_out(tmp_path: Path) -> None
 
     assert found.exception is None
     assert found.return_value == 1
-    assert re.search(r"wrong: weight 100: [45]\d\.\d% of", found.output)
+    assert re.search(r"wrong: weight 100, everyone: [45]\d\.\d% of", found.output)
+    assert "wrong: weight 50: HTTPRoute web has the weights web-stable 75, web-canary 25, asked were" in found.output
     assert "requests lost: 0" in found.output
 
 
@@ -162,16 +128,26 @@ def test_live_view(monkeypatch: pytest.MonkeyPatch) -> None:
     """In a terminal the step, asked and measured share, lost requests and API calls are shown."""
     play = Play(load_example("canary"), Options((), 1.0))
     now = [0.0]
-    play.version, play.load = "new", Load("http://127.0.0.1:1", [], clock=lambda: now[0])
+    play.version, play.load = "new", Load({}, [], clock=lambda: now[0])
     now[0] = 9.0
     for answer in answers(3, 1, lost=2, since=8.5):
         play.load.record(answer)
-    play.state = State(step=2, asked=0.5, status="progressing", reads=7, writes=3, messages=["weight 20 -> 50"])
+    play.state = State(
+        step=2, asked={"everyone": 0.5}, status="progressing", reads=7, writes=3, messages=["weight 20 -> 50"]
+    )
     console = Console(width=100, record=True, file=io.StringIO())
     console.print(LiveView(play)._render())
     shown = console.export_text()
 
-    for text in ("(progressing)", "20% pause 50%", "50.0%", "16.7%", "7 reads, 3 writes", "weight 20 -> 50"):
+    for text in (
+        "(progressing)",
+        "20% pause 50%",
+        "everyone, asked",
+        "50.0%",
+        "16.7%",
+        "7 reads, 3 writes",
+        "weight 20 -> 50",
+    ):
         assert text in shown
     assert re.search(r"lost +2", shown)
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)

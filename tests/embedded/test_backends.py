@@ -3,7 +3,10 @@
 import http.client
 import json
 
-from rollouts_gwapi_plugin.embedded.backends import MAX_BODY, EchoBackend
+import pytest
+
+from rollouts_gwapi_plugin.embedded import backends
+from rollouts_gwapi_plugin.embedded.backends import ID_HEADER, MAX_BODY, Arrivals, EchoBackend, Received
 
 
 def test_echo() -> None:
@@ -20,6 +23,25 @@ def test_echo() -> None:
         assert (answer.status, answer.headers["x-backend"], seen["backend"]) == (503, "v1", "v1")
         assert (seen["method"], seen["path"], seen["headers"]["x-a"]) == ("POST", "/a?b", "1")
         assert (backend.count, [one.target for one in backend.received]) == (2, ["/a?b", "/again"])
+
+
+def test_arrivals_by_id() -> None:
+    """A request with an id is counted under it each time that it arrives; one without an id is only counted."""
+    arrivals = Arrivals()
+    for headers in ({ID_HEADER: "a-1"}, {ID_HEADER: "a-1"}, {ID_HEADER: "a-2"}, {}):
+        arrivals.take(Received("GET", "/", headers))
+
+    assert (arrivals.count, arrivals.times("a-1"), arrivals.times("a-2"), arrivals.times("a-3")) == (4, 2, 1, 0)
+
+
+def test_ids_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beyond the limit new ids are not counted; those that are there still are."""
+    monkeypatch.setattr(backends, "MAX_IDS", 1)
+    arrivals = Arrivals()
+    for request_id in ("a", "b", "a"):
+        arrivals.take(Received("GET", "/", {ID_HEADER: request_id}))
+
+    assert (arrivals.times("a"), arrivals.times("b"), arrivals.count) == (2, 0, 3)
 
 
 def test_a_huge_body_is_not_read() -> None:

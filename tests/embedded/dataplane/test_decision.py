@@ -157,6 +157,7 @@ def test_filters_of_rule_and_backend_apply() -> None:
     """
     (found,) = forwards(rule, 1)
 
+    assert isinstance(found.request, HttpRequest)
     assert found.request.headers == (("x-rule", "1"), ("x-backend", "2"))
     assert [entry["type"] for entry in found.response_filters] == ["ResponseHeaderModifier"]
 

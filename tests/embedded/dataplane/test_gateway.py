@@ -186,3 +186,54 @@ def test_no_api() -> None:
 
     with pytest.raises(Unavailable, match=r"127\.0\.0\.1:1"):
         gateway.__enter__()
+
+
+LISTENERS = yaml.safe_load("""
+- {name: web, protocol: HTTP, port: 80}
+- {name: calls, protocol: HTTP, port: 9000, allowedRoutes: {kinds: [{kind: GRPCRoute}]}}
+- {name: raw, protocol: TCP, port: 8088}
+- {name: secret, protocol: TLS, port: 443, tls: {mode: Passthrough}}
+- {name: datagrams, protocol: UDP, port: 53}
+""")
+
+
+def test_listeners_of_all_protocols() -> None:
+    """Each listener but UDP's has an address whose scheme says how it is spoken to; without a name it is the first."""
+    gateway = {**GATEWAY, "spec": {**GATEWAY["spec"], "listeners": LISTENERS}}
+    with ExitStack() as stack:
+        api = stack.enter_context(ApiServer())
+        connection = ApiConnection(api.url)
+        stack.callback(connection.close)
+        running = stack.enter_context(ReferenceGateway(connection, gateway, Endpoints()))
+        schemes = {name: running.url(name).partition(":")[0] for name in ("web", "calls", "raw", "secret")}
+        first = running.url() == running.url("web")
+        with pytest.raises(KeyError):
+            running.url("datagrams")
+
+    assert schemes == {"web": "http", "calls": "grpc", "raw": "tcp", "secret": "tls"}
+    assert first
+
+
+def test_ports_of_a_service_lead_to_container_ports(setup: Setup) -> None:
+    """The port of the backendRef decides which of the pod's servers gets the request."""
+    with EchoBackend("admin") as admin:
+        pods = [
+            Pod("shop", {"version": backend.name}, backend.address, ports={"admin": admin.address})
+            for backend in setup.backends
+        ]
+        setup.endpoints.replace(pods)
+        setup.api.edit(
+            "Service",
+            "shop",
+            "stable",
+            lambda service: service["spec"]["ports"].append({"name": "x", "port": 81, "targetPort": "admin"}),
+        )
+        answers = []
+        for port in (80, 81):
+            route = setup.route()
+            route["spec"]["rules"][0]["backendRefs"] = [{"name": "stable", "port": port}]
+            generation = setup.api.update(route)["metadata"]["generation"]
+            setup.gateway.wait_for("HTTPRoute", "shop", "web", generation, 10)
+            answers.append(setup.ask())
+
+    assert answers == [(200, "v1"), (200, "admin")]

@@ -106,6 +106,7 @@ def test_filters(setup: Setup) -> None:
 
     assert (status, seen["path"], seen["headers"]["host"], seen["headers"]["x-a"]) == (200, "/new/x?q=1", "inner", "2")
     assert headers["x-b"] == "3"
+    assert headers["x-gateway-service"] == "stable"
 
 
 def test_mirror(setup: Setup, until: Callable[[Callable[[], object]], None]) -> None:

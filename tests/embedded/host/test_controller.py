@@ -369,3 +369,14 @@ def test_changed_steps_start_again(make_world: MakeWorld) -> None:
     assert world.once() == ["-"]
     assert (world.cluster.read.index, world.cluster.read.revision) == (0, 2)
     assert world.settle()[-1] == weights(40, "G")
+
+
+def test_a_label_makes_a_version(make_world: MakeWorld) -> None:
+    """Another label in the template is a new revision, as another image is."""
+    world = make_world({"setWeight": 20}, {"pause": {}})
+    old = world.cluster.read.pod_hash
+    world.controller.act(lambda cluster: actions.label_template(cluster, "version", "v2"))
+
+    assert world.cluster.read.pod_hash != old
+    assert distinct(world.settle())[-1] == weights(20, "G")
+    assert world.cluster.rollout["spec"]["template"]["metadata"]["labels"]["version"] == "v2"

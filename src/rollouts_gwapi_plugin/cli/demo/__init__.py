@@ -33,10 +33,12 @@ def demo(  # noqa: PLR0913 - one argument an option
     """Play a canary rollout under real load on an API server, a gateway and backends of its own.
 
     The plugin runs as a child process, as the controller starts it. At the end stand asked and measured shares, as a
-    table and as a plot. The exit code is 1 if a share is off by more than three sigma, or a request was lost.
+    table and as a plot, and what stood on the routes and in the ledger. The exit code is 1 if a share is off by more
+    than three sigma, a request was lost, or something was on the API that should not have been.
     """
     if name == "list":
-        click.echo("\n".join(f"{example.name}: {example.title}" for example in map(load_example, example_names())))
+        width = max(map(len, example_names()))
+        click.echo("\n".join(f"{one:{width}}  {load_example(one).title}" for one in example_names()))
         return 0
     from rollouts_gwapi_plugin.cli.demo.play import Options, Play
     from rollouts_gwapi_plugin.cli.demo.plot import draw

@@ -5,14 +5,16 @@ wheel or the one-file executable can play them without a clone. All manifests of
 are taken; what is for a real cluster only (its kind is not in `KINDS`) is left out.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from rollouts_gwapi_plugin.embedded.load import Cohort
+from rollouts_gwapi_plugin.cli.demo.asked import Expectation, Shares
+from rollouts_gwapi_plugin.embedded.clients import Cohort
 from rollouts_gwapi_plugin.errors import ConfigError
 from rollouts_gwapi_plugin.model.base import JsonObject
 
@@ -30,20 +32,36 @@ KINDS = frozenset(
         "Role",
         "RoleBinding",
         "Service",
+        "TCPRoute",
+        "TLSRoute",
     }
 )
+_COHORT = frozenset({"name", "rate", "headers", "host", "path", "method", "listener"})
+_EXPECTATION = frozenset({"expect", "copies"})
+PERCENT = 100
 
 
 @dataclass(frozen=True)
 class Example:
-    """One example: what is applied, the Rollout, the image of the new version, and who sends requests."""
+    """One example: what is applied, the Rollout, and who sends requests.
+
+    The new version is made by another image or by another `version` label in the template. `expectations` is by cohort,
+    where an example says more than the weights do.
+    """
 
     name: str
     title: str
     manifests: tuple[JsonObject, ...]
     rollout: JsonObject
-    image: str
     cohorts: tuple[Cohort, ...]
+    image: str = ""
+    version: str = ""
+    expectations: Mapping[str, Expectation] = field(default_factory=dict)
+
+    @property
+    def new_version(self) -> str:
+        """What the new version is called."""
+        return self.version or self.image.rpartition(":")[2]
 
 
 @cache
@@ -87,8 +105,10 @@ def load_example(name: str) -> Example:
         title=description["title"],
         manifests=tuple(sorted((one for one in documents if one.get("kind") in KINDS), key=_order)),
         rollout=rollouts[0],
-        image=description["image"],
+        image=description.get("image", ""),
+        version=description.get("version", ""),
         cohorts=tuple(_cohort(entry) for entry in description["cohorts"]),
+        expectations={entry["name"]: _expectation(entry) for entry in description["cohorts"]},
     )
 
 
@@ -97,7 +117,19 @@ def _order(document: JsonObject) -> bool:
 
 
 def _cohort(entry: dict[str, Any]) -> Cohort:
-    known = {"name", "rate", "headers", "host", "path", "method"}
+    known = _COHORT | _EXPECTATION
     if unknown := set(entry) - known:
         raise ConfigError(f"{DESCRIPTION}: a cohort has {', '.join(sorted(known))}, not {', '.join(sorted(unknown))}")
-    return Cohort(**entry)
+    return Cohort(**{key: value for key, value in entry.items() if key in _COHORT})
+
+
+def _expectation(entry: dict[str, Any]) -> Expectation:
+    return Expectation(shares=_by_stage(entry.get("expect")), copies=_by_stage(entry.get("copies")))
+
+
+def _by_stage(percentages: dict[str, dict[str, float]] | None) -> dict[str, Shares]:
+    """Read percentages by stage and name as parts of one."""
+    return {
+        stage: {str(name): percent / PERCENT for name, percent in named.items()}
+        for stage, named in (percentages or {}).items()
+    }

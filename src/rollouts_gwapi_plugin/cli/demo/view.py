@@ -17,6 +17,7 @@ from rollouts_gwapi_plugin.cli.demo.play import Play
 RECENT_SECONDS = 1.0
 SHOWN_MESSAGES = 6
 REFRESH_PER_SECOND = 5
+WIDTH = 90
 
 
 class View(Protocol):
@@ -60,7 +61,7 @@ class PlainView:
 
 
 class LiveView:
-    """Steps, asked and measured share, lost requests, API calls, and the last lines."""
+    """Steps, the new version's share of each cohort, lost requests, API calls, and the last lines."""
 
     def __init__(self, play: Play) -> None:
         self._play = play
@@ -83,20 +84,21 @@ class LiveView:
 
     def _render(self) -> Panel:
         play, state = self._play, self._play.state
-        answers = play.load.answers(since=play.load.now - RECENT_SECONDS) if play.load else []
-        hits = sum(answer.backend == play.version for answer in answers) if play.version else 0
-        measured = hits / len(answers) if answers else 0.0
+        recent = play.load.answers(since=play.load.now - RECENT_SECONDS) if play.load else []
         everything = play.load.answers() if play.load else []
         lost = sum(answer.lost for answer in everything)
         table = Table.grid(padding=(0, 2))
         table.add_row("steps", self._steps())
-        table.add_row("asked", _bar(state.asked))
-        table.add_row("measured", _bar(measured))
-        table.add_row("requests", f"{len(everything)}, {len(answers) / RECENT_SECONDS:.0f}/s")
+        for cohort in (cohort.name for cohort in play.example.cohorts):
+            answers = [answer for answer in recent if answer.cohort == cohort]
+            hits = sum(answer.backend == play.version for answer in answers) if play.version else 0
+            table.add_row(f"{cohort}, asked", _bar(state.asked.get(cohort, 0.0)))
+            table.add_row(f"{cohort}, measured", _bar(hits / len(answers) if answers else 0.0))
+        table.add_row("requests", f"{len(everything)}, {len(recent) / RECENT_SECONDS:.0f}/s")
         table.add_row("lost", Text(str(lost), style="bold red" if lost else "green"))
         table.add_row("API calls", f"{state.reads} reads, {state.writes} writes")
         lines = Text("\n".join(state.messages[-SHOWN_MESSAGES:]), style="dim")
-        return Panel(Group(table, Text(), lines), title=f"{play.example.title} ({state.status})", width=90)
+        return Panel(Group(table, Text(), lines), title=f"{play.example.title} ({state.status})", width=WIDTH)
 
     def _steps(self) -> Text:
         text = Text()

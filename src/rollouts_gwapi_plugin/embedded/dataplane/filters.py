@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from http import HTTPStatus
 
-from rollouts_gwapi_plugin.embedded.dataplane.request import HttpRequest, Pairs, Request, hostname
+from rollouts_gwapi_plugin.embedded.dataplane.request import Connection, HttpRequest, Pairs, Request, hostname
 from rollouts_gwapi_plugin.model.base import JsonObject
 
 KNOWN = frozenset({"RequestHeaderModifier", "ResponseHeaderModifier", "RequestMirror", "RequestRedirect", "URLRewrite"})
@@ -51,6 +51,8 @@ def modify_response(headers: Pairs, filters: Iterable[JsonObject]) -> Pairs:
 
 def modify_request(request: Request, filters: list[JsonObject], matched: JsonObject) -> Request:
     """Apply request header modifiers and rewrites; `matched` is the match that held."""
+    if isinstance(request, Connection):
+        return request
     for modifier in of_type(filters, "RequestHeaderModifier", "requestHeaderModifier"):
         request = request.with_headers(modify_headers(request.headers, modifier))
     for rewrite in of_type(filters, "URLRewrite", "urlRewrite"):

@@ -1,10 +1,10 @@
 """The reference Gateway: follows an API server, routes real requests by what it finds, writes route status.
 
-`ReferenceGateway(connection, gateway, endpoints)` is a context manager; each HTTP listener of the Gateway object gets
-a port of the loopback (`url("http")`). After every change of routes, Services or grants the listeners get a new
+`ReferenceGateway(connection, gateway, endpoints)` is a context manager; each listener of the Gateway object gets a port
+of the loopback (`url("http")`): HTTP; gRPC, where an HTTP listener allows GRPCRoutes alone; TCP; and TLS, which is
+passed through. After every change of routes, Services or grants the listeners get a new
 configuration as a whole, then the routes' status is written with the generation that is now in effect, as a Gateway's
-controller does. `wait_for` says when that has happened for a route. Kinds without an HTTP listener (TCP, TLS, UDP)
-get status only.
+controller does. `wait_for` says when that has happened for a route. UDPRoutes get status only.
 
 `lag` delays every change by that many seconds, and `writes_status` off makes a controller that reports nothing: how
 slow and silent gateways look to a plugin.
@@ -17,9 +17,10 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from http import HTTPStatus
 from types import TracebackType
-from typing import Self
+from typing import Protocol, Self
 
 from rollouts_gwapi_plugin.embedded.dataplane.attachment import attachments, seen_by_listener
+from rollouts_gwapi_plugin.embedded.dataplane.connection_proxy import ConnectionListener
 from rollouts_gwapi_plugin.embedded.dataplane.dealing import Dealer
 from rollouts_gwapi_plugin.embedded.dataplane.decision import Configuration, Decision, decide
 from rollouts_gwapi_plugin.embedded.dataplane.endpoints import Address, Endpoints
@@ -31,7 +32,7 @@ from rollouts_gwapi_plugin.embedded.dataplane.references import (
     ServicePort,
     references_of,
 )
-from rollouts_gwapi_plugin.embedded.dataplane.request import HttpRequest
+from rollouts_gwapi_plugin.embedded.dataplane.request import Request
 from rollouts_gwapi_plugin.embedded.dataplane.status import route_status
 from rollouts_gwapi_plugin.embedded.dataplane.watching import ApiConnection, Follower
 from rollouts_gwapi_plugin.errors import Unavailable
@@ -42,6 +43,20 @@ ROUTE_PLURALS = ("httproutes", "grpcroutes", "tcproutes", "tlsroutes", "udproute
 GRANTS = "referencegrants"
 VERSIONS = ("v1", "v1beta1", "v1alpha3", "v1alpha2")
 START_SECONDS = 10.0
+
+
+class RunningListener(Protocol):
+    """A listener of any protocol."""
+
+    @property
+    def url(self) -> str:
+        """Where it listens; the scheme is http, grpc, tcp or tls."""
+
+    def start(self) -> None:
+        """Begin to serve."""
+
+    def stop(self) -> None:
+        """Stop to serve."""
 
 
 class ReferenceGateway:
@@ -70,11 +85,11 @@ class ReferenceGateway:
         self._programmed = threading.Condition()
         self._ports = ports or {}
         self._followers: dict[str, Follower] = {}
-        self._listeners: dict[str, Listener] = {}
+        self._listeners: dict[str, RunningListener] = {}
         self._stack = ExitStack()
 
     def url(self, listener: str = "") -> str:
-        """Return the address of a listener, of the first one without a name."""
+        """Return the address of a listener, of the first one without a name; its scheme is the protocol's."""
         return self._listeners[listener or next(iter(self._listeners))].url
 
     def wait_for(self, kind: str, namespace: str, name: str, generation: int, seconds: float) -> None:
@@ -126,18 +141,34 @@ class ReferenceGateway:
     def _listen(self, stack: ExitStack) -> None:
         upstream = Upstream(self._address)
         stack.callback(upstream.close)
-        for name in (entry["name"] for entry in self._gateway["spec"]["listeners"] if entry["protocol"] == "HTTP"):
-            listener = Listener(name, self._decider(name), upstream, self._ports.get(name, 0))
+        for entry in self._gateway["spec"]["listeners"]:
+            listener = self._listener(entry, upstream)
+            if listener is None:
+                continue
             listener.start()
             stack.callback(listener.stop)
-            self._listeners[name] = listener
+            self._listeners[entry["name"]] = listener
 
-    def _decider(self, listener: str) -> Callable[[HttpRequest], Decision]:
+    def _listener(self, entry: JsonObject, upstream: Upstream) -> RunningListener | None:
+        name, protocol = entry["name"], entry["protocol"]
+        decide, port = self._decider(name), self._ports.get(name, 0)
+        if protocol == "HTTP" and _takes_grpc_alone(entry):
+            # The gRPC libraries take half a second to import.
+            from rollouts_gwapi_plugin.embedded.dataplane.grpc_proxy import GrpcListener  # noqa: PLC0415
+
+            return GrpcListener(name, decide, self._address, port)
+        if protocol == "HTTP":
+            return Listener(name, decide, upstream, port)
+        if protocol in {"TCP", "TLS"}:
+            return ConnectionListener(name, decide, self._address, port, reads_server_name=protocol == "TLS")
+        return None
+
+    def _decider(self, listener: str) -> Callable[[Request], Decision]:
         return lambda request: decide(request, self._configurations[listener], self._dealer)
 
     def _address(self, target: ServicePort) -> Address | None:
         service = self._services.get((target.namespace, target.name))
-        return None if service is None else self._endpoints.next_address(service)
+        return None if service is None else self._endpoints.next_address(service, target.port)
 
     def _run(self) -> None:
         while True:
@@ -200,6 +231,11 @@ class ReferenceGateway:
         code, answer = self._connection.json("PATCH", f"{path}/status", body)
         if code not in {HTTPStatus.OK, HTTPStatus.CONFLICT, HTTPStatus.NOT_FOUND}:
             get_logger().warning("status was refused", route=path, status=code, error=str(answer.get("message")))
+
+
+def _takes_grpc_alone(listener: JsonObject) -> bool:
+    kinds = (listener.get("allowedRoutes") or {}).get("kinds") or []
+    return {entry["kind"] for entry in kinds} == {"GRPCRoute"}
 
 
 def _identity(item: JsonObject) -> tuple[str, str, str]:

@@ -1,12 +1,14 @@
 """Which rule serves a request: the precedence rules of the Gateway API over all routes of a listener. Pure.
 
-Takes HTTPRoutes and GRPCRoutes as raw objects and a request; returns the winning rule, or None for a 404. Of all
-matches that hold, the winner has, in this order:
+Takes routes as raw objects and a request, a gRPC call or a connection; returns the winning rule, or None for a 404. Of
+all matches that hold, the winner has, in this order:
 
 1. the hostname with the most characters, without a wildcard before with one;
 2. HTTP: an Exact path, then the longest PathPrefix, then a regular expression, a method, the most headers, the most
    query parameters. gRPC: the most characters of the service, of the method, the most headers;
 3. the older route, the smaller `namespace/name`, the first rule of its route.
+
+TCPRoutes and TLSRoutes have no matches: hostname and age decide.
 
 The place of regular expressions is the implementation's choice; `Expressions` has both that are in use. A route given
 twice, or an unusable pattern, is no error: what can't match does not match.
@@ -18,7 +20,7 @@ from enum import Enum
 from typing import Any
 
 from rollouts_gwapi_plugin.embedded.dataplane import patterns
-from rollouts_gwapi_plugin.embedded.dataplane.request import GrpcCall, HttpRequest, Request, hostname
+from rollouts_gwapi_plugin.embedded.dataplane.request import Connection, GrpcCall, HttpRequest, Request, hostname
 from rollouts_gwapi_plugin.model.base import JsonObject
 
 Rank = tuple[Any, ...]
@@ -78,7 +80,7 @@ class RouteTable:
 
     def __init__(self, routes: Iterable[JsonObject], *, expressions: Expressions = Expressions.BELOW_PREFIX) -> None:
         self.expressions = expressions
-        self._entries: dict[type[Request], list[_Entry]] = {HttpRequest: [], GrpcCall: []}
+        self._entries: dict[type[Request], list[_Entry]] = {HttpRequest: [], GrpcCall: [], Connection: []}
         for route in routes:
             self._add(route)
 
@@ -99,6 +101,8 @@ class RouteTable:
         kinds: dict[str, tuple[type[Request], _Compile]] = {
             "HTTPRoute": (HttpRequest, self._http),
             "GRPCRoute": (GrpcCall, self._grpc),
+            "TCPRoute": (Connection, _every_connection),
+            "TLSRoute": (Connection, _every_connection),
         }
         if route["kind"] not in kinds:
             return
@@ -143,6 +147,11 @@ class RouteTable:
             )
 
         return holds, (len(service), len(name), len(headers))
+
+
+def _every_connection(raw: JsonObject) -> tuple[Callable[[Connection], bool], Rank]:
+    del raw
+    return lambda _: True, ()
 
 
 def _matches(spec: JsonObject) -> Iterator[tuple[int, int, JsonObject]]:

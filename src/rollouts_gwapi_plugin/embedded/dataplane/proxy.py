@@ -2,7 +2,8 @@
 
 Takes a function that decides (see `decision`) and one that knows the address behind a Service. A request is sent once
 and never repeated; what can't be sent is answered 503 (no endpoint, no connection) or 504 (no answer in time), with
-the reason in `x-gateway-reason`. Mirrors go out on threads of their own, and their answers are dropped.
+the reason in `x-gateway-reason`; a forwarded answer names its Service in `x-gateway-service`. Mirrors go out on threads
+of their own, and their answers are dropped.
 """
 
 import threading
@@ -21,6 +22,8 @@ from rollouts_gwapi_plugin.embedded.dataplane.references import ServicePort
 from rollouts_gwapi_plugin.embedded.dataplane.request import HttpRequest, Pairs
 
 REASON_HEADER = "x-gateway-reason"
+# No gateway does this; here one can so tell two Services apart that lead to the same pods.
+SERVICE_HEADER = "x-gateway-service"
 # How long stopping may take: the server looks this often whether it should.
 STOP_SECONDS = 0.05
 # A body is held in memory before it is sent on; demo and tests send small ones.
@@ -165,7 +168,8 @@ class _Handler(BaseHTTPRequestHandler):
         for mirror in decision.mirrors:
             self.server.upstream.mirror(mirror, forwarded, query, body)
         status, answered, content = self.server.upstream.send(decision.target, forwarded, query, body)
-        self._answer(status, modify_response(answered, decision.response_filters), content)
+        answered = modify_response(answered, decision.response_filters)
+        self._answer(status, (*answered, (SERVICE_HEADER, decision.target.name)), content)
 
     # The names are http.server's.
     do_GET = do_HEAD = do_POST = do_PUT = do_DELETE = do_PATCH = do_OPTIONS = _serve  # noqa: N815

@@ -92,4 +92,11 @@ class GrpcCall:
         return HttpRequest("POST", self.host, f"/{self.service}/{self.method}", (), self.headers)
 
 
-Request = HttpRequest | GrpcCall
+@dataclass(frozen=True)
+class Connection:
+    """A TCP connection; `host` is the server name of its TLS ClientHello, empty without one."""
+
+    host: str = ""
+
+
+Request = HttpRequest | GrpcCall | Connection

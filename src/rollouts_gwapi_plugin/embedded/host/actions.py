@@ -26,6 +26,13 @@ def new_revision(cluster: Cluster, image: str) -> Cluster:
     return _with(cluster, spec={"template": template})
 
 
+def label_template(cluster: Cluster, name: str, value: str) -> Cluster:
+    """Set a label of the template; an earlier value is a rollback."""
+    template = deepcopy(cluster.rollout["spec"].get("template") or {})
+    template.setdefault("metadata", {}).setdefault("labels", {})[name] = value
+    return _with(cluster, spec={"template": template})
+
+
 def change_steps(cluster: Cluster, steps: list[JsonObject]) -> Cluster:
     """Set other steps; the controller starts from the first."""
     strategy = deepcopy(cluster.rollout["spec"]["strategy"])
