@@ -53,8 +53,14 @@ format: venv ## Format and apply safe fixes
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-test: lint ## Everything: lint, unit and property tests, Go interop, and a demo run
-	$(BIN)/pytest
+# Tests that start many processes, or build, are told one after another; the others share the cores. The short temporary
+# folder keeps socket paths below their limit.
+ALONE := tests/transport tests/test_serve.py tests/interop tests/packaging tests/cli
+test: lint ## Everything: lint, unit and property tests, Go interop, the one file, demos, a short end-to-end set
+	tmp=$$(mktemp -d /tmp/t.XXXX) && $(BIN)/pytest --numprocesses 2 --dist loadfile --basetemp $$tmp/a \
+		$(addprefix --ignore ,$(ALONE)) && rm -rf $$tmp
+	$(BIN)/pytest $(ALONE)
+	$(MAKE) e2e-short
 
 # Only a KUBECONFIG that is given to make itself counts: the one of your environment may be a cluster of yours.
 E2E_CLUSTER = $(if $(filter command%line,$(subst $() ,%,$(origin KUBECONFIG))),--e2e-kubeconfig $(KUBECONFIG))

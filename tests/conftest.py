@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
+import structlog
 import yaml
 
 if TYPE_CHECKING:
@@ -37,6 +38,13 @@ _DOWNLOAD_SECONDS = 300
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Let the after.yaml files of the reconciler cases be rewritten."""
     parser.addoption("--update-cases", action="store_true", help="rewrite the after.yaml files of tests/routes/cases")
+
+
+@pytest.fixture(autouse=True)
+def _default_logging() -> Iterator[None]:
+    """Undo what a test configured, such as a level that would swallow another test's lines."""
+    yield
+    structlog.reset_defaults()
 
 
 @pytest.fixture(scope="session")

@@ -23,7 +23,7 @@ json_values = st.recursive(
 )
 # Names of fields of the future, some of them as Python would spell ours.
 unknown_fields = st.dictionaries(
-    st.sampled_from(["futureField", "retry", "sessionPersistence", "backend_refs", "model_config", "x-y"]),
+    st.sampled_from(["futureField", "retry", "sessionPersistence", "model_config", "x-y"]),
     json_values,
     max_size=2,
 )

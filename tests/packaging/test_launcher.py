@@ -44,8 +44,13 @@ def tell(program: Path, *arguments: str, environment: dict[str, str] | None = No
 
 
 def begin(running: Running, program: Path, *arguments: str) -> "subprocess.Popen[str]":
-    """Start the launcher without waiting."""
-    process = subprocess.Popen([program, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    """Start the launcher without waiting; what it inherits ignores no signal, whoever started the tests."""
+    process = subprocess.Popen(
+        ["env", "--default-signal=HUP,INT", program, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     running.append(process)
     return process
 
