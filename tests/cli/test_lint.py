@@ -15,6 +15,7 @@ from rollouts_gwapi_plugin.cli.main import run
 Json = dict[str, Any]
 Change = Callable[[Json], Any]
 MANAGED = "managed route"
+EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 def rollout(config: Any = None, steps: Any = (), managed: tuple[str, ...] = (), **canary: Any) -> Json:
@@ -314,6 +315,15 @@ def test_a_broken_route(lint: Lint) -> None:
     assert [line for line in lines if "spec.rules.0.backendRefs.0.weight" in line]
 
 
+def test_every_example_is_in_order(capsys: pytest.CaptureFixture[str]) -> None:
+    """The published examples have neither errors nor warnings."""
+    folders = sorted(file.parent for file in EXAMPLES.glob("*/rollout.yaml"))
+
+    assert folders
+    for folder in folders:
+        assert (run(["lint", str(folder), "--strict"]), folder.name, capsys.readouterr().out)[:2] == (0, folder.name)
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -350,12 +360,14 @@ def test_for_people(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_folders_lists_and_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A folder is read whole, a List is its items, and objects without a namespace get the given one."""
+    """A folder's objects are read and nothing else of it, a List is its items, and a namespace is filled in."""
     web, its_route = rollout(), route(rule("s100 c0"))
     for one in (web, its_route):
         del one["metadata"]["namespace"]
     (tmp_path / "a.json").write_text(json.dumps({"kind": "List", "items": [web, its_route]}))
     (tmp_path / "notes.txt").write_text("not read")
+    (tmp_path / "values.yaml").write_text("replicas: 3")
+    (tmp_path / "kind.yaml").write_text("kind: Cluster")
 
     assert run(["lint", str(tmp_path), "-n", "elsewhere"]) == 0
     assert "HTTPRoute elsewhere/web" in capsys.readouterr().out

@@ -1,7 +1,7 @@
 """Kubernetes objects from files: YAML or JSON, several documents a file, lists, folders, `-` for standard input.
 
 Returns each object with the place it was read from, in the files' order. What is no object of the API is a
-`ConfigError` that names file and document.
+`ConfigError` that names file and document; in a folder, where values and patches may lie about, it is passed over.
 """
 
 import sys
@@ -36,6 +36,24 @@ class Manifest:
         """The object's kind."""
         return str(self.value.get("kind", ""))
 
+    @property
+    def is_object(self) -> bool:
+        """Whether it has what every object of the API has."""
+        return isinstance(self.value.get("kind"), str) and isinstance(self.value.get("metadata"), dict)
+
+    def checked(self) -> "Manifest":
+        """Return it.
+
+        Raises:
+            ConfigError: it is no object of the API.
+
+        """
+        if not self.kind:
+            raise ConfigError(f"{self.where}: this is no Kubernetes object (it has no kind)")
+        if not self.is_object:
+            raise ConfigError(f"{self.where}: this {self.kind} has no metadata")
+        return self
+
     def __str__(self) -> str:
         metadata = self.value.get("metadata") or {}
         namespace = metadata.get("namespace", "") if isinstance(metadata, dict) else ""
@@ -50,21 +68,20 @@ def read_manifests(paths: Iterable[Path], *, namespace: str = "") -> list[Manife
         ConfigError: a file can't be read, or holds what is no object of the API.
 
     """
-    return [
-        _in_namespace(manifest, namespace) for path in paths for file in _files(path) for manifest in _of_file(file)
-    ]
+    found: list[Manifest] = []
+    for path in paths:
+        if path.is_dir():
+            for file in sorted(one for one in path.iterdir() if one.suffix in SUFFIXES):
+                found += [one for one in _of_file(file) if one.is_object]
+        else:
+            found += [one.checked() for one in _of_file(path)]
+    return [_in_namespace(manifest, namespace) for manifest in found]
 
 
 def as_new(value: JsonObject) -> JsonObject:
     """Return an object as it can be created: without what a cluster's API server had put in."""
     metadata = {key: field for key, field in (value.get("metadata") or {}).items() if key not in SERVER_FIELDS}
     return {**{key: field for key, field in value.items() if key != "status"}, "metadata": metadata}
-
-
-def _files(path: Path) -> list[Path]:
-    if path.is_dir():
-        return sorted(file for file in path.iterdir() if file.suffix in SUFFIXES)
-    return [path]
 
 
 def _of_file(path: Path) -> Iterator[Manifest]:
@@ -86,15 +103,13 @@ def _of_file(path: Path) -> Iterator[Manifest]:
 
 
 def _objects(document: Any, where: str) -> Iterator[Manifest]:
-    if not isinstance(document, dict) or not isinstance(document.get("kind"), str):
-        raise ConfigError(f"{where}: this is no Kubernetes object (it has no kind)")
-    if document["kind"].endswith("List") and isinstance(document.get("items"), list):
-        for item in document["items"]:
+    """Yield a document, or the items of a list; what is no mapping has no field that makes it an object."""
+    value = document if isinstance(document, dict) else {}
+    if str(value.get("kind", "")).endswith("List") and isinstance(value.get("items"), list):
+        for item in value["items"]:
             yield from _objects(item, where)
-        return
-    if not isinstance(document.get("metadata"), dict):
-        raise ConfigError(f"{where}: this {document['kind']} has no metadata")
-    yield Manifest(document, where)
+    else:
+        yield Manifest(value, where)
 
 
 def _in_namespace(manifest: Manifest, namespace: str) -> Manifest:
