@@ -9,11 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import count
 
-from rollouts_gwapi_plugin.model.routes import Route, Rule
+from rollouts_gwapi_plugin.model.routes import Rule
 from rollouts_gwapi_plugin.routes.canonical import same_rule
 from rollouts_gwapi_plugin.routes.desired import ManagedStep
 from rollouts_gwapi_plugin.routes.managed import Owned, Purpose, base_name
-from rollouts_gwapi_plugin.routes.record import RuleMark
 from rollouts_gwapi_plugin.routes.sources import Made
 
 
@@ -64,14 +63,17 @@ def _next_name(base: str, used: set[str]) -> str:
 
 @dataclass(frozen=True)
 class Block:
-    """Where the block of managed header rules goes: behind the user's rules, or before them."""
+    """Where the block of managed header rules goes: behind the user's rules, or before them.
+
+    `foreign` are the places of other Rollouts' managed rules.
+    """
 
     first: bool
-    foreign: tuple[RuleMark, ...]
+    foreign: frozenset[int]
 
 
 def assemble(
-    route: Route, owners: Sequence[Owned | None], users: Sequence[Rule], managed: Sequence[ManagedRule], block: Block
+    owners: Sequence[Owned | None], users: Sequence[Rule], managed: Sequence[ManagedRule], block: Block
 ) -> list[Rule]:
     """Return the rules in order: each of the user's with what stands before it, the header block last or first."""
     rules: list[Rule] = []
@@ -83,13 +85,13 @@ def assemble(
     header_block = [item.rule for item in managed if item.before is None]
     if not header_block:
         return rules
-    place = _place(route, owners, block)
+    place = _place(owners, block)
     # `place` counts the user's rules before the block; each brings along what stands before it.
     position = place + sum(1 for item in managed if item.before is not None and item.before < place)
     return [*rules[:position], *header_block, *rules[position:]]
 
 
-def _place(route: Route, owners: Sequence[Owned | None], block: Block) -> int:
+def _place(owners: Sequence[Owned | None], block: Block) -> int:
     """Return how many of the user's rules stand before the block.
 
     Another Rollout's managed rules may stand on the same side, before or behind ours: the block stays where it is then,
@@ -97,13 +99,12 @@ def _place(route: Route, owners: Sequence[Owned | None], block: Block) -> int:
     """
     users = [index for index, owner in enumerate(owners) if owner is None]
     ours = [index for index, owner in enumerate(owners) if owner is not None and owner.purpose is Purpose.HEADER]
-    names = {mark.name for mark in block.foreign}
     end = 0 if block.first else len(users)
     if not ours:
         return end
     before = [index for index in users if index < ours[0]]
     outside = before if block.first else users[len(before) :]
-    settled = all(route.rules[index].name in names for index in outside)
+    settled = all(index in block.foreign for index in outside)
     return len(before) if settled else end
 
 

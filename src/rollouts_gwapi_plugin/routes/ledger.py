@@ -29,6 +29,8 @@ MIRRORS: Final = "ManagedMirrorRoutes"
 EXPERIMENTS: Final = "ExperimentBackends"
 # The Go plugin's key, up to its version 0.12; only HTTP and GRPC had one.
 LEGACY: Final = "ManagedRoutes"
+# Its version 0.1 knew one route only and named none: `{"<managed route>": <index>}`.
+ANY_ROUTE: Final = ""
 
 Data = Mapping[str, str]
 
@@ -60,9 +62,13 @@ class Ledger:
             for record in records.values()
             for mark in record.rules
         )
-        legacy = {name: places[route] for name, places in self.legacy.items() if route in places}
+        legacy = {
+            name: places[key] for name, places in self.legacy.items() for key in (ANY_ROUTE, route) if key in places
+        }
         record = own.routes.get(route, RouteRecord()) if own else RouteRecord()
-        return RecordView(record, own is not None, foreign, legacy)
+        # Experiments have a key of their own: they say nothing of the Rollout's managed routes.
+        known = own is not None and any(other.headers or other.mirrors for other in own.routes.values())
+        return RecordView(record, known, foreign, legacy)
 
     def routes_of(self, rollout: str) -> tuple[str, ...]:
         """Return the routes on which something of the Rollout stands."""
@@ -84,7 +90,7 @@ class Ledger:
         """Return the ledger without the Go plugin's old entries of these managed routes on this route."""
         legacy = {}
         for name, places in self.legacy.items():
-            rest = {key: index for key, index in places.items() if key != route or name not in names}
+            rest = {key: index for key, index in places.items() if key not in {route, ANY_ROUTE} or name not in names}
             if rest:
                 legacy[name] = rest
         return replace(self, legacy=legacy)
@@ -124,19 +130,20 @@ class Ledger:
         if self.family in {"http", "grpc"}:
             key = f"{self.family}{LEGACY}"
             unchanged = _read_legacy(data.get(key, "")) == self.legacy
-            texts[key] = data.get(key) if unchanged else _dump(self.legacy) if self.legacy else None
+            texts[key] = data.get(key) if unchanged else _dump_legacy(self.legacy) if self.legacy else None
         return texts
 
 
 def _with_entry(text: str | None, rollout: str, entry: JsonObject | None) -> str | None:
     """Return a key's text with one Rollout's entry replaced; unchanged it stays the very same text."""
-    rollouts: JsonObject = json.loads(text)["rollouts"] if text else {}
+    value: JsonObject = json.loads(text) if text else {"version": VERSION, "rollouts": {}}
+    rollouts = value["rollouts"]
     if rollouts.get(rollout) == entry:
         return text
     rest = {key: other for key, other in rollouts.items() if key != rollout}
     if entry is not None:
         rest[rollout] = entry
-    return _dump({"version": VERSION, "rollouts": rest}) if rest else None
+    return _dump({**value, "rollouts": rest}) if rest else None
 
 
 def _dump(value: Any) -> str:
@@ -181,7 +188,7 @@ def _read(text: str, purpose: str, where: str) -> list[tuple[str, str, str, Rout
             for rollout, entries in value["rollouts"].items()
             for route, part in entries["routes"].items()
         ]
-    except (ValueError, KeyError, TypeError, AttributeError, ValidationError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, ValidationError) as error:
         raise LedgerError(
             f"{where} can't be read ({type(error).__name__}: {str(error)[:200]}); it is left untouched."
             " Repair or remove the key; rules that bear a managed route's name are then found by name"
@@ -223,12 +230,17 @@ def _read_legacy(text: str) -> Mapping[str, Mapping[str, int]]:
     """Read the Go plugin's old value; what has not its shape is not an entry (such ConfigMaps can be years old)."""
     try:
         value = json.loads(text) if text else {}
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     if not isinstance(value, dict):
         return {}
-    return {
-        name: {route: index for route, index in places.items() if isinstance(index, int)}
-        for name, places in value.items()
-        if isinstance(places, dict)
+    by_route = {name: places if isinstance(places, dict) else {ANY_ROUTE: places} for name, places in value.items()}
+    found = {
+        name: {route: index for route, index in places.items() if type(index) is int}
+        for name, places in by_route.items()
     }
+    return {name: places for name, places in found.items() if places}
+
+
+def _dump_legacy(legacy: Mapping[str, Mapping[str, int]]) -> str:
+    return _dump({name: places.get(ANY_ROUTE, dict(places)) for name, places in legacy.items()})

@@ -343,4 +343,13 @@ def _finish(
     stands = weighted or not record.empty
     route = mark_in_progress(route, standing.desired.label, standing.desired.rollout, standing=stands)
     check_limits(standing.route, route, standing.kind)
-    return Outcome(route, record, managed.notes)
+    return Outcome(route, record, (*managed.notes, *_old_entries(standing)))
+
+
+def _old_entries(standing: Standing) -> tuple[Note, ...]:
+    text = (
+        "{}: the Go plugin's old entry of managed route {} points at no rule that this step makes; the entry is dropped"
+        " and the rule kept"
+    )
+    names = standing.old_entries_of_nothing()
+    return tuple(Note("OldEntryDropped", text.format(standing.route, name), warning=False) for name in names)

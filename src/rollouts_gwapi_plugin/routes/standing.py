@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Final
 
 from rollouts_gwapi_plugin.model.rollout import SetHeaderRoute
 from rollouts_gwapi_plugin.model.routes import BackendRef, Route, Rule
@@ -14,6 +15,9 @@ from rollouts_gwapi_plugin.routes.kinds import RouteKind
 from rollouts_gwapi_plugin.routes.managed import Claim, Owned, Purpose, base_name, ownership
 from rollouts_gwapi_plugin.routes.record import ManagedRecord, RecordView, RouteRecord, RuleMark
 from rollouts_gwapi_plugin.routes.weights import Split
+
+# Other Rollouts' experiments are not known here; their header rules have none.
+NOBODY: Final[frozenset[BackendIdentity]] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -48,6 +52,11 @@ class Standing:
         """The managed routes of which a rule is on the route, or an entry on record."""
         names = {owner.name for owner in self.owners if owner is not None}
         return frozenset(names | set(self.view.record.headers) | set(self.view.record.mirrors))
+
+    def old_entries_of_nothing(self) -> tuple[str, ...]:
+        """Return the managed routes whose old entry of the Go plugin points at no rule that it made (D30)."""
+        found = {owner.name for owner in self.owners if owner is not None}
+        return tuple(name for name in self.view.legacy if name in self.desired.managed_names and name not in found)
 
     def owned_rules(self) -> list[tuple[Owned, Rule]]:
         """Return our rules with whose they are, in order."""
@@ -92,8 +101,19 @@ class Standing:
 
     def assemble(self, users: Sequence[Rule], managed: Sequence[ManagedRule]) -> list[Rule]:
         """Return all rules in order."""
-        block = Block(self.desired.managed_first, self.view.foreign)
-        return assemble(self.route, self.owners, users, managed, block)
+        block = Block(self.desired.managed_first, self._foreign())
+        return assemble(self.owners, users, managed, block)
+
+    def _foreign(self) -> frozenset[int]:
+        """Return the places of other Rollouts' managed rules, known as ours are."""
+        names = {mark.name for mark in self.view.foreign}
+        prints = {print_ for mark in self.view.foreign for print_ in mark.fingerprints}
+        return frozenset(
+            index
+            for index, rule in enumerate(self.route.rules)
+            if rule.name in names
+            or (rule.name is None and prints and fingerprint(rule, self.kind.kind, self.namespace, NOBODY) in prints)
+        )
 
     def record_of(
         self, managed: Sequence[ManagedRule], users: Sequence[Rule] | None = None, split: Split | None = None
@@ -117,7 +137,7 @@ def take_apart(
     route: Route, desired: Desired, view: RecordView, kind: RouteKind, *, setting: frozenset[str] = frozenset()
 ) -> Standing:
     """Tell the user's rules from ours; unrecorded rules of the names that are being set are ours, too (D15)."""
-    recorded = frozenset(view.record.experiments) | (frozenset() if view.known else leftovers(route, desired))
+    recorded = frozenset(view.record.experiments) or leftovers(route, desired)
     # A destination's own Service in a rule is an experiment backend, whether its record survived or not.
     named = {
         backend_identity(ref, route.metadata.namespace or desired.namespace)
