@@ -186,7 +186,8 @@ class TrafficRouter:
         def wanted(base: Desired) -> Desired:
             weight, clamped = clamp_weight(call.desired_weight, base.max_weight, base.rollout)
             asked = call.additional_destinations
-            destinations, over = destinations_of(asked, base.rollout, base.max_weight, weight)
+            pair = (base.stable, base.canary)
+            destinations, over = destinations_of(asked, base.rollout, base.max_weight, weight, pair)
             notes.extend((*clamped, *over))
             return replace(base, weight=weight, destinations=destinations)
 
@@ -259,7 +260,7 @@ def _set_weight(work: Work, route: Route, scope: Scope, view: RecordView, troubl
     needed = reconciler_of(route).services_needed(route, desired, view, scope)
     notes: tuple[Note, ...] = ()
     if trouble is not None:
-        desired = replace(desired, heal=False)
+        desired = replace(desired, heal=False, keep_managed=True)
         notes = (_trouble_note(work, trouble, "weights are set all the same, managed routes are not restored"),)
         if needed:
             problem = f"experiment backends can't be recorded in {work.session}, so they are not set: {trouble}"
@@ -273,7 +274,8 @@ def _set_weight(work: Work, route: Route, scope: Scope, view: RecordView, troubl
 def _set_managed(
     work: Work, step: ManagedStep, route: Route, scope: Scope, view: RecordView, trouble: PluginError | None
 ) -> Outcome:
-    outcome = reconciler_of(route).set_managed_route(route, step, work.desired, view, scope)
+    desired = replace(work.desired, keep_managed=trouble is not None)
+    outcome = reconciler_of(route).set_managed_route(route, step, desired, view, scope)
     if trouble is not None and view.record.union(outcome.record) != view.record and step.match:
         raise LedgerError(
             f"{route}: managed route {step.name} is not set, since it can't be recorded in {work.session}: {trouble}"
