@@ -8,7 +8,8 @@ the diff is to be reviewed.
 Keys of call.yaml: `rollout` (status, steps, managedRoutes, maxTrafficWeight, …), `config` (the plugin's), `ledger`
 (`lost`: the record is thrown away before the last call), `takesHeaders`, `keepsMirrorPercent`, `services` (their
 ports), `legacy` (the Go plugin's old entries), `calls`, and what is expected beside the route: `error` or `problem` (a
-part of the text), `notes` (reasons), `record` (managed routes and experiments).
+part of the text), `notes` (reasons), `record` (managed routes and experiments), `policies` (a RouteTable's
+MirrorPolicies: destination and percentage by the managed route's name), `obsolete` (how many of them are to go).
 """
 
 from collections.abc import Callable, Mapping
@@ -20,7 +21,7 @@ import pytest
 import yaml
 
 from rollouts_gwapi_plugin.errors import PluginError
-from rollouts_gwapi_plugin.model.config import parse_config
+from rollouts_gwapi_plugin.model.configuration import Configuration, parse_configuration
 from rollouts_gwapi_plugin.model.rollout import (
     Rollout,
     SetHeaderRoute,
@@ -29,7 +30,7 @@ from rollouts_gwapi_plugin.model.rollout import (
     parse_rollout,
 )
 from rollouts_gwapi_plugin.model.routes import Route, parse_route
-from rollouts_gwapi_plugin.routes import reconcile
+from rollouts_gwapi_plugin.routes.companions import NO_COMPANIONS, Companions
 from rollouts_gwapi_plugin.routes.desired import (
     Desired,
     ServicePort,
@@ -38,7 +39,8 @@ from rollouts_gwapi_plugin.routes.desired import (
     destinations_of,
     progressing,
 )
-from rollouts_gwapi_plugin.routes.kinds import KINDS
+from rollouts_gwapi_plugin.routes.dispatch import reconciler_of
+from rollouts_gwapi_plugin.routes.kinds import GLOO_GROUP, KINDS, RouteKind
 from rollouts_gwapi_plugin.routes.notes import Note
 from rollouts_gwapi_plugin.routes.reconcile import Outcome, Scope
 from rollouts_gwapi_plugin.routes.record import NOTHING_RECORDED, RecordView, RouteRecord
@@ -46,7 +48,7 @@ from rollouts_gwapi_plugin.routes.record import NOTHING_RECORDED, RecordView, Ro
 CASES = Path(__file__).parent / "cases"
 KEYS = {
     "about", "cases", "rollout", "config", "ledger", "takesHeaders", "keepsMirrorPercent", "calls", "error", "problem",
-    "notes", "record", "services", "legacy",
+    "notes", "record", "services", "legacy", "policies", "obsolete",
 }  # fmt: skip
 
 
@@ -89,11 +91,18 @@ class Story:
     known: bool = False
     notes: tuple[Note, ...] = ()
     problem: str = ""
+    companions: Companions = NO_COMPANIONS
 
 
-def _desired(case: Mapping[str, Any], call: Mapping[str, Any]) -> tuple[Desired, tuple[Note, ...]]:
+def _config(asked: Mapping[str, Any], group: str) -> Configuration:
+    if group == GLOO_GROUP:
+        return parse_configuration({"routeTableName": "web", **asked}, "solo-io/glooplatform")
+    return parse_configuration({"httpRoute": "web", **asked}, "argoproj-labs/gatewayAPI")
+
+
+def _desired(case: Mapping[str, Any], call: Mapping[str, Any], group: str) -> tuple[Desired, tuple[Note, ...]]:
     rollout = _rollout({**case.get("rollout", {}), **call.get("rollout", {})})
-    config = parse_config({"httpRoute": "web", **case.get("config", {})}, "argoproj-labs/gatewayAPI")
+    config = _config(case.get("config", {}), group)
     desired = base_desired(rollout, config)
     weight, clamped = clamp_weight(call.get("setWeight") or 0, desired.max_weight, desired.rollout)
     asked = [WeightDestination(service_name=name, weight=w) for name, w in (call.get("destinations") or {}).items()]
@@ -112,7 +121,8 @@ def _desired(case: Mapping[str, Any], call: Mapping[str, Any]) -> tuple[Desired,
 
 
 def _run(case: Mapping[str, Any], call: Mapping[str, Any], scope: Scope, story: Story) -> Outcome:
-    desired, notes = _desired(case, call)
+    desired, notes = _desired(case, call, scope.kind.group)
+    reconcile = reconciler_of(story.route)
     view = RecordView(story.record, story.known, legacy=case.get("legacy") or {})
     if "setWeight" in call:
         outcome = reconcile.set_weight(story.route, desired, view, scope)
@@ -130,8 +140,8 @@ def _run(case: Mapping[str, Any], call: Mapping[str, Any], scope: Scope, story: 
     return replace(outcome, notes=(*notes, *outcome.notes))
 
 
-def _play(case: Mapping[str, Any], before: Mapping[str, Any], family: str) -> Story:
-    scope = Scope(KINDS[family], case.get("takesHeaders", True), case.get("keepsMirrorPercent", True))
+def _play(case: Mapping[str, Any], before: Mapping[str, Any], kind: RouteKind) -> Story:
+    scope = Scope(kind, case.get("takesHeaders", True), case.get("keepsMirrorPercent", True))
     story = Story(parse_route(dict(before)), RouteRecord())
     for number, call in enumerate(case["calls"]):
         if "foreignWrite" in call:
@@ -141,7 +151,8 @@ def _play(case: Mapping[str, Any], before: Mapping[str, Any], family: str) -> St
             story.record, story.known = RouteRecord(), False
         outcome = _run(case, call, scope, story)
         problem = str(outcome.problem) if outcome.problem else ""
-        story = Story(outcome.route, outcome.record, not outcome.record.empty, outcome.notes, problem)
+        known = not outcome.record.empty
+        story = Story(outcome.route, outcome.record, known, outcome.notes, problem, outcome.companions)
     if story.problem:
         # The call lowered the canary in spite of it; there is nothing left to lower, so now it is an error (D31).
         with pytest.raises(PluginError):
@@ -162,20 +173,35 @@ def _summary(record: RouteRecord) -> dict[str, Any]:
     return {key: value for key, value in parts.items() if value}
 
 
+def _policies(story: Story) -> dict[str, Any]:
+    """Return each policy's destination and percentage by the one route that it selects."""
+    result = {}
+    for policy in story.companions.wanted:
+        (selected,) = policy["spec"]["applyToRoutes"]
+        (found,) = [
+            item["name"]
+            for item in story.route.dump()["spec"]["http"]
+            if selected["route"]["labels"].items() <= item.get("labels", {}).items()
+        ]
+        config = policy["spec"]["config"]
+        result[found] = f"{config['destination']['ref']['name']} {config.get('percentage', 100)}"
+    return result
+
+
 @pytest.mark.parametrize("folder", _folders(), ids=lambda folder: "-".join(folder.parts[-3:]))
 def test_case(folder: Path, update_cases: Callable[[Path, Any], None] | None) -> None:
     """The calls bring before.yaml to after.yaml, say what is expected, and are idempotent."""
     case = yaml.safe_load((folder / "call.yaml").read_text())
     assert set(case) <= KEYS, f"unknown keys in call.yaml: {set(case) - KEYS}"
     before = yaml.safe_load((folder / "before.yaml").read_text())
-    family = before["kind"].removesuffix("Route").lower()
+    kind = next(kind for kind in KINDS.values() if kind.kind == before["kind"])
     original = parse_route(dict(before))
     if "error" in case:
         with pytest.raises(PluginError) as raised:
-            _play(case, before, family)
+            _play(case, before, kind)
         assert case["error"] in str(raised.value)
         return
-    story = _play(case, before, family)
+    story = _play(case, before, kind)
     after_file = folder / "after.yaml"
     if update_cases is not None:
         update_cases(after_file, None if story.route == original else story.route.dump())
@@ -184,6 +210,8 @@ def test_case(folder: Path, update_cases: Callable[[Path, Any], None] | None) ->
     assert wanted == story.route.dump()
     assert case.get("record", {}) == _summary(story.record)
     assert case.get("notes", []) == [note.reason for note in story.notes]
+    assert case.get("policies", {}) == _policies(story)
+    assert case.get("obsolete", 0) == len(story.companions.obsolete)
     assert case.get("problem", "") in story.problem
     assert bool(case.get("problem")) == bool(story.problem)
 
@@ -192,5 +220,5 @@ def test_there_are_cases_of_every_kind_and_call() -> None:
     """The folders are found at all, and each kind has one for weights."""
     kinds = {folder.parts[-3] for folder in _folders()}
 
-    assert {"http", "grpc", "tcp", "tls", "udp"} <= kinds
+    assert {"http", "grpc", "tcp", "tls", "udp", "gloo"} <= kinds
     assert NOTHING_RECORDED.record.empty

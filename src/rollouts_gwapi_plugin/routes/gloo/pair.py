@@ -147,7 +147,7 @@ def _not_found(where: str, routes: Sequence[TableRoute], asked: Wanted, desired:
     chosen = f" (routeSelector: {selector})" if selector and str(selector) else ""
     if not routes and chosen:
         return f"{where}: no http route matches routeSelector ({selector}); correct the selector, or label a route so"
-    listing = "; ".join(f"{item.label(index)}: {_destinations(item)}" for index, item in enumerate(routes))
+    listing = "; ".join(f"{item}: {_destinations(item)}" for item in routes)
     return (
         f"{where}: no route{chosen} has the stable destination {asked.name}; found {listing or 'no routes'}."
         " Add it as a destination of forwardTo of the route that the rollout shall split"

@@ -176,10 +176,10 @@ def wrong_weights(route: Route, desired: Desired, view: RecordView, scope: Scope
 def _difference(route: Route, outcome: Outcome) -> str:
     live, wanted = read_table(route), read_table(outcome.route)
     for section in SECTIONS:
-        for index, (old, new) in enumerate(zip(live[section], wanted[section], strict=False)):
+        for old, new in zip(live[section], wanted[section], strict=False):
             have, want = _weights(old), _weights(new)
             if have != want:
-                return f"{route}: {old.label(index)} has {_text(have)}, wanted {_text(want)}"
+                return f"{route}: {old} has {_text(have)}, wanted {_text(want)}"
         if len(live[section]) != len(wanted[section]):
             return f"{route}: {section} has {len(live[section])} routes, wanted {len(wanted[section])}"
     return ""
@@ -237,7 +237,7 @@ def _weigh_and_heal(standing: TableStanding, scale: Scale) -> Outcome:
         if not standing.is_weighted(index, scale.pair):
             candidates.append(_given_back(standing, index, replace(scale, gives_back=True)))
             continue
-        weighed = weigh(item, standing.kept.get(index), scale, f"{standing.route}: {item.label(index)}")
+        weighed = weigh(item, standing.kept.get(index), scale, f"{standing.route}: {item}")
         candidates.append(weighed.route)
         kept += [weighed.kept] if weighed.kept is not None else []
         notes += weighed.notes
@@ -296,7 +296,7 @@ def _lowers(standing: TableStanding, scale: Scale) -> bool:
     for index, item in enumerate(standing.candidates):
         if not standing.is_weighted(index, scale.pair):
             continue
-        wanted = weigh(item, standing.kept.get(index), scale, f"{standing.route}: {item.label(index)}").route
+        wanted = weigh(item, standing.kept.get(index), scale, f"{standing.route}: {item}").route
         if _canary_share(item, scale.pair) > _canary_share(wanted, scale.pair):
             return True
     return False
@@ -314,7 +314,7 @@ def _given_back(standing: TableStanding, index: int, scale: Scale) -> TableRoute
     if not standing.has_stable(index, scale.pair) or not (index in standing.kept or has_experiments):
         return item
     at_rest = replace(scale, desired=replace(scale.desired, weight=0, destinations=()))
-    return weigh(item, standing.kept.get(index), at_rest, f"{standing.route}: {item.label(index)}").route
+    return weigh(item, standing.kept.get(index), at_rest, f"{standing.route}: {item}").route
 
 
 def _sources(standing: TableStanding, candidates: Sequence[TableRoute], scale: Scale) -> list[Source]:
@@ -328,7 +328,7 @@ def _sources(standing: TableStanding, candidates: Sequence[TableRoute], scale: S
 
 def _canary_of(standing: TableStanding, index: int, scale: Scale) -> JsonObject:
     item = standing.candidates[index]
-    seen = seen_in(item, standing.kept.get(index), scale, f"{standing.route}: {item.label(index)}")
+    seen = seen_in(item, standing.kept.get(index), scale, f"{standing.route}: {item}")
     stable = next(one.raw for one in seen if one.role is Role.STABLE)
     live = next((one.raw for one in seen if one.role is Role.CANARY), None)
     return scale.pair.derive_canary(stable) if live is None else live

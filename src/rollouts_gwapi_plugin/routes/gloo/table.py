@@ -7,7 +7,7 @@ changed lists back: the very same object where nothing changed. Raw JSON is neve
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from rollouts_gwapi_plugin.model.base import JsonObject
 from rollouts_gwapi_plugin.model.route_tables import SECTIONS, sections_of
@@ -21,6 +21,8 @@ class TableRoute:
 
     section: str
     raw: JsonObject
+    # The place in its section, as read.
+    index: int = field(default=-1, compare=False)
 
     @property
     def name(self) -> str:
@@ -47,7 +49,7 @@ class TableRoute:
         if list(destinations) == self.destinations:
             return self
         action = {**self.forward_to, "destinations": list(destinations)}
-        return TableRoute(self.section, {**self.raw, "forwardTo": action})
+        return replace(self, raw={**self.raw, "forwardTo": action})
 
     @property
     def print(self) -> str:
@@ -56,9 +58,8 @@ class TableRoute:
         rest = {field: value for field, value in self.raw.items() if field not in {"name", "labels", "forwardTo"}}
         return digest({"section": self.section, "route": rest, "action": action})
 
-    def label(self, index: int) -> str:
-        """Return what an error calls the route."""
-        return f"{self.section}[{index}]" + (f" ({self.name})" if self.name else "")
+    def __str__(self) -> str:
+        return f"{self.section}[{self.index}]" + (f" ({self.name})" if self.name else "")
 
 
 def digest(value: object) -> str:
@@ -78,7 +79,10 @@ def read_table(route: Route) -> Table:
 
     """
     found = sections_of(route)
-    return {section: [TableRoute(section, raw) for raw in found.get(section, ())] for section in SECTIONS}
+    return {
+        section: [TableRoute(section, raw, index) for index, raw in enumerate(found.get(section, ()))]
+        for section in SECTIONS
+    }
 
 
 def write_table(route: Route, table: Table, annotations: Mapping[str, str]) -> Route:
