@@ -187,6 +187,10 @@ def _component() -> Document:
 
 def manifests(place: Place) -> dict[str, Manifest]:
     """Name -> manifest."""
+    return {**_configurations(place), **_roles(), **_installers(place)}
+
+
+def _configurations(place: Place) -> dict[str, Manifest]:
     arguments = ["-kubeClientQPS=100", "-kubeClientBurst=200", "--log-level=debug"]
     return {
         "argo-rollouts-config.yaml": Manifest(
@@ -203,11 +207,11 @@ def manifests(place: Place) -> dict[str, Manifest]:
             "With flags of the plugin: `rollouts-gwapi-plugin serve --help` lists them.",
             (_config(f"file://{INSTALLED}", args=arguments),),
         ),
-        "controller-patch.yaml": Manifest(
-            "Strategic merge patch of the controller's Deployment: an init container copies the plugin into a volume.\n"
-            "plugin-bin holds the controller's copy (26 MiB) and what it unpacks once (76 MiB).",
-            (_controller_patch(place),),
-        ),
+    }
+
+
+def _roles() -> dict[str, Manifest]:
+    return {
         "rbac-weights.yaml": Manifest(
             "Weights alone: the Go plugin's role and nothing else, so no header or mirror routes and no experiments.",
             _role("ClusterRole", "", WEIGHTS),
@@ -219,6 +223,16 @@ def manifests(place: Place) -> dict[str, Manifest]:
         "rbac-namespaced.yaml": Manifest(
             "As rbac.yaml, for one namespace: one Role and one RoleBinding in each namespace that has routes.",
             _role("Role", "shop", FULL),
+        ),
+    }
+
+
+def _installers(place: Place) -> dict[str, Manifest]:
+    return {
+        "controller-patch.yaml": Manifest(
+            "Strategic merge patch of the controller's Deployment: an init container copies the plugin into a volume.\n"
+            "plugin-bin holds the controller's copy (26 MiB) and what it unpacks once (76 MiB).",
+            (_controller_patch(place),),
         ),
         "helm-values.yaml": Manifest(
             "Values of the argo-rollouts chart. providerRBAC.providers.gatewayAPI brings the Go plugin's rules;\n"
