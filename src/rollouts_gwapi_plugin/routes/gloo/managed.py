@@ -65,6 +65,8 @@ class Workshop:
     table: str
     # Names of routes that are not ours.
     taken: frozenset[str]
+    # Our managed routes as they stand: what is made anew keeps its name, whoever else comes and goes.
+    existing: Sequence[ManagedRoute] = ()
 
     def make(self, steps: Steps, sources: Sequence[Source], kept: Sequence[ManagedRoute]) -> Managed:
         """Make the managed routes of all steps; `kept` are those whose step is not known, they stay as they are.
@@ -73,21 +75,35 @@ class Workshop:
             RouteError: a step asks for what a RouteTable can't match.
 
         """
-        used = set(self.taken) | {item.item.name for item in kept}
-        routes: list[ManagedRoute] = list(kept)
+        made: list[ManagedRoute] = []
         notes: list[Note] = []
         for name in _in_order(steps, self.desired.managed_names):
-            step = steps[name]
-            for source in sources if step else ():
-                made, note = self._one(name, step, source)
+            for source in sources if steps[name] else ():
+                one, note = self._one(name, steps[name], source)
+                made += [one] if one is not None else []
                 notes += [note] if note else []
-                if made is not None:
-                    unique = _next_name(name, used)
-                    used.add(unique)
-                    routes.append(self._named(made, unique))
+        routes = [*kept, *self._with_names(made, {item.item.name for item in kept})]
         # The sort is stable: of one source, header routes first, each in managedRoutes order.
         routes.sort(key=lambda item: (item.before, item.owned.purpose is Purpose.MIRROR))
         return Managed(tuple(routes), tuple(notes))
+
+    def _with_names(self, made: Sequence[ManagedRoute], kept: set[str]) -> list[ManagedRoute]:
+        """Give each its name: the one that it has, else the managed route's, numbered where that is taken."""
+        used = set(self.taken) | kept
+        names: list[str | None] = []
+        for one in made:
+            has = (
+                old.item.name for old in self.existing if old.owned == one.owned and old.item.print == one.item.print
+            )
+            name = next((name for name in has if name and name not in used), None)
+            names.append(name)
+            used |= {name} if name else set()
+        result = []
+        for one, name in zip(made, names, strict=True):
+            unique = name or _next_name(one.owned.name, used)
+            used.add(unique)
+            result.append(self._named(one, unique))
+        return result
 
     def _one(self, name: str, step: ManagedStep | None, source: Source) -> tuple[ManagedRoute | None, Note | None]:
         if isinstance(step, SetHeaderRoute):

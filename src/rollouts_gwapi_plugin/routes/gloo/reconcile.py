@@ -337,7 +337,7 @@ def _canary_of(standing: TableStanding, index: int, scale: Scale) -> JsonObject:
 def _make(standing: TableStanding, steps: Steps, sources: Sequence[Source]) -> Managed:
     stay = [item for item in standing.managed_routes() if item.owned.name in steps and steps[item.owned.name] is None]
     taken = frozenset(item.name for item in standing.users(standing.candidates)["http"] if item.name)
-    return Workshop(standing.desired, standing.key, taken).make(
+    return Workshop(standing.desired, standing.key, taken, standing.managed_routes()).make(
         steps, sources, [_followed(one, sources) for one in stay]
     )
 

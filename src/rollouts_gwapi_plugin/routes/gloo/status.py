@@ -4,6 +4,7 @@
 counts as usable; an approval of an older generation says nothing yet.
 """
 
+import re
 from typing import Any, Final
 
 from rollouts_gwapi_plugin.model.base import JsonObject
@@ -31,8 +32,13 @@ def table_verdict(route: Route, names: frozenset[str]) -> Verdict:
     if approval == "PENDING":
         return Verdict(Standing.BEHIND, text)
     # A warning is of something that is in effect all the same, ours or the user's.
-    concerns_us = approval == "WARNING" and any(name in message for name in names)
+    concerns_us = approval == "WARNING" and bool(_words(message) & names)
     return Verdict(Standing.REFUSED, text) if approval in REFUSALS or concerns_us else Verdict(Standing.USABLE)
+
+
+def _words(message: str) -> set[str]:
+    words = re.split(r"[^A-Za-z0-9.-]+", message)
+    return {part for word in words for part in (word, word.strip("."), word.partition(".")[0])}
 
 
 def _state(route: Route) -> JsonObject:
