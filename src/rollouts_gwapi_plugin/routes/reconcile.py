@@ -152,9 +152,12 @@ def adds(before: Route, outcome: Outcome) -> bool:
 
 
 def is_at(route: Route, desired: Desired, weight: int) -> bool:
-    """Whether a live weight of the canary is this one."""
-    canaries = (ref for rule in route.rules for ref in rule.backends if ref.name == desired.canary)
-    return any(ref.effective_weight == weight for ref in canaries)
+    """Whether the canary has this weight in every rule that the pair has, by name: the user did not change it since."""
+    pair = {desired.stable, desired.canary}
+    weighted = [rule for rule in route.rules if pair <= {ref.name for ref in rule.backends}]
+    selected = [rule for rule in weighted if desired.rule_name in ("", rule.name)]
+    weights = {ref.effective_weight for rule in selected for ref in rule.backends if ref.name == desired.canary}
+    return weights == {weight}
 
 
 def shows_traces(route: Route, desired: Desired) -> bool:

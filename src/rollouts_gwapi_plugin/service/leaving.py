@@ -14,6 +14,7 @@ from rollouts_gwapi_plugin.routes.kinds import KINDS
 from rollouts_gwapi_plugin.routes.notes import Note
 from rollouts_gwapi_plugin.routes.reconcile import Outcome, Scope
 from rollouts_gwapi_plugin.routes.record import RecordView
+from rollouts_gwapi_plugin.service.ledger_session import LedgerSession
 from rollouts_gwapi_plugin.service.memory import RoutePlace
 from rollouts_gwapi_plugin.service.targets import Target, read_target
 from rollouts_gwapi_plugin.service.work import Work
@@ -31,6 +32,7 @@ def give_back_left_routes(work: Work, targets: Iterable[Target]) -> None:
             _give_back(work, place, weight)
         except NotFound:
             work.memory.drop_place(work.rollout.key, place)
+            work.sweep(place.kind.family, place.name, _session(work, place))
         except PluginError as error:
             text = f"{place} left the configuration and can't be given back: {error}"
             work.report(place.name, Note("RouteNotGivenBack", text))
@@ -49,9 +51,13 @@ def _recorded(work: Work) -> list[RoutePlace]:
     return places
 
 
+def _session(work: Work, place: RoutePlace) -> LedgerSession:
+    lock = work.memory.lock("ConfigMap", place.namespace, place.config_map)
+    return work.session.at(place.namespace, place.config_map, lock)
+
+
 def _give_back(work: Work, place: RoutePlace, weight: int | None) -> None:
-    session = replace(work.session, namespace=place.namespace, name=place.config_map)
-    there = replace(work, session=session)
+    there = replace(work, session=_session(work, place))
     target = read_target(
         work.cluster, Target(place.kind, place.namespace, place.name, takes_headers=False), work.deadline
     )

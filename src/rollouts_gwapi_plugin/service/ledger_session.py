@@ -11,13 +11,12 @@ from threading import Lock
 from rollouts_gwapi_plugin.errors import Conflict, LedgerError, NotFound, PluginError
 from rollouts_gwapi_plugin.kube.client import KubeClient
 from rollouts_gwapi_plugin.kube.deadline import Deadline
+from rollouts_gwapi_plugin.kube.edit import retry_on_conflict
 from rollouts_gwapi_plugin.model.base import JsonObject
-from rollouts_gwapi_plugin.model.kube import CONFIG_MAPS
+from rollouts_gwapi_plugin.model.kube import CONFIG_MAPS, ObjectRef
 from rollouts_gwapi_plugin.routes.ledger import Ledger, parse_ledger
 from rollouts_gwapi_plugin.routes.record import NOTHING_RECORDED, RecordView, RouteRecord
 
-# Other Rollouts of the namespace write the same ConfigMap; each of them wins once at most before we do.
-MAX_TRIES = 12
 Change = Callable[[RouteRecord], RouteRecord]
 # Counts the writes around an added rule: the API server makes no new version of an object that does not change.
 TOUCHED = "rollouts.argoproj.io/gatewayapi-ledger-writes"
@@ -43,6 +42,12 @@ class LedgerSession:
 
     def __str__(self) -> str:
         return f"ConfigMap {self.namespace}/{self.name}"
+
+    def at(self, namespace: str, name: str, lock: Lock) -> "LedgerSession":
+        """Return the session for this ConfigMap if it is this one, else a new one: what was read is another's."""
+        if (namespace, name) == (self.namespace, self.name):
+            return self
+        return LedgerSession(self.client, namespace, name, self.rollout, self.uid, self.deadline, lock)
 
     def forget(self) -> None:
         """Have the ConfigMap read again when it is asked for next."""
@@ -103,24 +108,33 @@ class LedgerSession:
             PluginError: the ConfigMap can't be read or written, or has no room.
 
         """
-        for _ in range(MAX_TRIES):
-            ledger = self.ledger(family)
-            if ledger is None:
-                raise self.trouble or LedgerError(f"{self} can't be read")
-            record = change(ledger.view(self.rollout, route).record)
-            changed = ledger.with_record(self.rollout, self.uid, route, record).without_legacy(done, route)
-            if changed == ledger and not touch:
-                return
-            try:
-                with self.lock:
-                    self._write(changed, touch=touch)
-            except Conflict:
-                if not again:
-                    raise
+
+        def attempt(tries: int) -> None:
+            if tries > 1:
                 self.forget()
-            else:
-                return
-        raise LedgerError(f"{self}: others wrote it in between, {MAX_TRIES} times; the next call tries again")
+            if not self.lock.acquire(timeout=self.deadline.remaining()):
+                raise LedgerError(f"{self}: other calls of this process held it for {self.deadline.limit:g} s")
+            try:
+                self._change(family, route, change, done, touch=touch)
+            finally:
+                self.lock.release()
+
+        if not again:
+            attempt(1)
+            return
+        try:
+            retry_on_conflict(attempt, ObjectRef("ConfigMap", self.namespace, self.name), deadline=self.deadline)
+        except Conflict as error:
+            raise LedgerError(str(error)) from error
+
+    def _change(self, family: str, route: str, change: Change, done: frozenset[str], *, touch: bool) -> None:
+        ledger = self.ledger(family)
+        if ledger is None:
+            raise self.trouble or LedgerError(f"{self} can't be read")
+        record = change(ledger.view(self.rollout, route).record)
+        changed = ledger.with_record(self.rollout, self.uid, route, record).without_legacy(done, route)
+        if changed != ledger or touch:
+            self._write(changed, touch=touch)
 
     def _write(self, ledger: Ledger, *, touch: bool) -> None:
         old = (self._raw or {}).get("data") or {}

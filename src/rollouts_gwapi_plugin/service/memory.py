@@ -40,13 +40,12 @@ class Remembered(Generic[Key, Value]):
             return self._entries.get(key)
 
     def setdefault(self, key: Key, value: Value) -> Value:
-        """Return what is remembered, and remember the value where nothing is."""
+        """Return what is remembered, and remember the value where nothing is; of two at once both get the same."""
         with self._lock:
-            known = self._entries.get(key)
-        if known is None:
-            self.set(key, value)
-            return value
-        return known
+            known = self._entries.setdefault(key, value)
+            if len(self._entries) > self._limit:
+                self._entries.popitem(last=False)
+            return known
 
     def forget(self, key: Key) -> None:
         """Forget."""
@@ -85,8 +84,8 @@ class Memory:
         self.first_seen: Remembered[tuple[str, int], float] = Remembered()
         # uid of the route -> our last write that was not yet seen true.
         self.unseen: Remembered[str, Written] = Remembered()
-        # Rollout -> where this process has written for it, with the canary's weight that it wrote.
-        self.places: Remembered[str, dict[RoutePlace, int]] = Remembered()
+        # Rollout -> where this process has written for it, with the canary's weight if it wrote that.
+        self.places: Remembered[str, dict[RoutePlace, int | None]] = Remembered()
         self._locks: Remembered[tuple[str, str, str], threading.Lock] = Remembered()
         self._places_lock = threading.Lock()
 
@@ -94,10 +93,11 @@ class Memory:
         """Return the lock of one object: calls of this process on it take turns."""
         return self._locks.setdefault((kind, namespace, name), threading.Lock())
 
-    def note_place(self, rollout: str, place: RoutePlace, weight: int) -> None:
-        """Remember that something of the Rollout stands on the route, and the canary's weight there."""
+    def note_place(self, rollout: str, place: RoutePlace, weight: int | None) -> None:
+        """Remember that something of the Rollout stands on the route; None: the weights there were not written."""
         with self._places_lock:
-            self.places.set(rollout, {**(self.places.get(rollout) or {}), place: weight})
+            places = self.places.get(rollout) or {}
+            self.places.set(rollout, {**places, place: places.get(place) if weight is None else weight})
 
     def drop_place(self, rollout: str, place: RoutePlace) -> None:
         """Forget a route that was given back."""

@@ -84,7 +84,7 @@ class TrafficRouter:
             work, notes = self._weight_work(call)
             suppressed = self._memory.removed.get(call.rollout.key) == call.rollout.metadata.resource_version
             heal = work.config.self_heal and progressing(call.rollout) and not suppressed
-            work = replace(work, desired=replace(work.desired, heal=heal))
+            work = replace(work, desired=replace(work.desired, heal=heal), sets_weights=True)
             for note in notes:
                 work.report("weights", note)
             targets = work.targets()
@@ -123,6 +123,7 @@ class TrafficRouter:
                 if target.missing:
                     text = f"{target.ref} is gone, and with it what was to be removed"
                     work.report(str(target.ref), Note("RouteGone", text, warning=False))
+                    work.sweep(target.kind.family, target.name, work.session)
             present = [target for target in able if not target.missing]
             errors = work.run(present, lambda *found: _remove(work, *found))
             give_back_left_routes(work, targets)
@@ -202,7 +203,7 @@ class TrafficRouter:
         targets = work.targets()
         able = [target for target in targets if target.kind.match is not None]
         if isinstance(step, SetHeaderRoute):
-            able = [target for target in able if target.takes_headers or target.raw is None]
+            able = [target for target in able if target.takes_headers]
         if not able:
             work.report(step.name, _nobody_takes(work, step))
         errors = work.run(able, lambda *found: _set_managed(work, step, *found))

@@ -27,6 +27,8 @@ class Target:
     resource: ResourceType | None = None
     raw: JsonObject | None = None
     error: PluginError | None = None
+    # A selector that matches no route at all: it is there as a target, with the error that says so.
+    selects_nothing: bool = False
 
     @property
     def ref(self) -> ObjectRef:
@@ -36,7 +38,7 @@ class Target:
     @property
     def missing(self) -> bool:
         """Whether there is no such route."""
-        return isinstance(self.error, NotFound)
+        return isinstance(self.error, NotFound) or self.selects_nothing
 
 
 def route_namespace(rollout: Rollout, config: Configuration, allowed: frozenset[str] | None) -> str:
@@ -58,20 +60,16 @@ def route_namespace(rollout: Rollout, config: Configuration, allowed: frozenset[
 
 
 def find_targets(cluster: Cluster, config: Configuration, namespace: str, deadline: Deadline) -> list[Target]:
-    """Read every route of the configuration.
-
-    Raises:
-        ConfigError: a selector matched nothing, and there is nothing else.
-
-    """
+    """Read every route of the configuration; what is wrong with one is in its target."""
     targets: list[Target] = []
     for family in config.families:
         kind = KINDS[family]
         try:
             resource = cluster.resource(kind, deadline)
         except PluginError as error:
-            names = [entry.name for entry in config.entries(family)] or ["(by selector)"]
-            targets += [Target(kind, namespace, name, takes_headers=False, error=error) for name in names]
+            entries = [(entry.name, entry.use_header_routes) for entry in config.entries(family)]
+            entries = entries or [("(by selector)", config.use_header_routes)]
+            targets += [Target(kind, namespace, name, takes_headers=takes, error=error) for name, takes in entries]
             continue
         targets += _of_family(cluster, config, kind, resource, namespace, deadline)
     return targets
@@ -123,7 +121,7 @@ def _selected(
         f"{config.selector_key(kind.family)} ({text}) matches no {kind.kind} in namespace {namespace};"
         " label a route so, or correct the selector"
     )
-    return [replace(broken, error=nothing)]
+    return [replace(broken, error=nothing, selects_nothing=True)]
 
 
 def read_target(cluster: Cluster, target: Target, deadline: Deadline) -> Target:

@@ -13,7 +13,7 @@ from rollouts_gwapi_plugin.routes.desired import Desired, ManagedStep
 from rollouts_gwapi_plugin.routes.dispatch import reconciler_of
 from rollouts_gwapi_plugin.routes.notes import Note
 from rollouts_gwapi_plugin.routes.reconcile import Outcome, Scope
-from rollouts_gwapi_plugin.routes.record import RecordView
+from rollouts_gwapi_plugin.routes.record import RecordView, RouteRecord
 from rollouts_gwapi_plugin.service.cluster import Cluster
 from rollouts_gwapi_plugin.service.ledger_session import LedgerSession
 from rollouts_gwapi_plugin.service.memory import Memory, RoutePlace, Written
@@ -42,10 +42,27 @@ class Work:
     services: ServiceReader
     memory: Memory
     reporter: Reporter
+    # Whether the call is about weights; other calls leave them as they are.
+    sets_weights: bool = False
 
     def targets(self) -> list[Target]:
-        """Read all routes of the configuration."""
-        return find_targets(self.cluster, self.config, self.namespace, self.deadline)
+        """Read all routes of the configuration; a selector that takes nothing is no error where there are others."""
+        targets = find_targets(self.cluster, self.config, self.namespace, self.deadline)
+        found = [target for target in targets if not target.selects_nothing]
+        for target in targets if found else ():
+            if target.selects_nothing:
+                self.report(str(target.ref), Note("SelectorTakesNothing", str(target.error)))
+        return found or targets
+
+    def sweep(self, family: str, route: str, session: LedgerSession) -> None:
+        """Remove the record of a route that is gone: made anew under its name it would be the user's alone."""
+        if not self.has_own_reason:
+            return
+        try:
+            session.put(family, route, lambda _: RouteRecord())
+        except PluginError as error:
+            text = f"{session}: the record of a route that is gone, {route}, stays: {error}"
+            self.report(route, Note("LedgerNotSwept", text))
 
     def has_reason(self, route: Route) -> bool:
         """Whether the ledger must be read for this route (D8)."""
@@ -136,7 +153,7 @@ class Work:
             self.memory.unseen.set(metadata.uid, Written(metadata.generation, now))
             self.memory.first_seen.set((metadata.uid, metadata.generation), now)
         place = RoutePlace(target.kind, target.namespace, target.name, self.config.config_map)
-        self.memory.note_place(self.rollout.key, place, self.desired.weight)
+        self.memory.note_place(self.rollout.key, place, self.desired.weight if self.sets_weights else None)
 
     def report(self, about: str, note: Note) -> None:
         """Log a note, and make an Event of a warning."""
