@@ -10,6 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal
 
+import hypothesis
 import pytest
 import structlog
 import yaml
@@ -33,6 +34,11 @@ _PLURALS = (
     "udproutes",
 )
 _DOWNLOAD_SECONDS = 300
+
+
+# How long an example takes is the machine's affair, and these tests also run on busy ones; `make bench` is for speed.
+hypothesis.settings.register_profile("project", deadline=None)
+hypothesis.settings.load_profile("project")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

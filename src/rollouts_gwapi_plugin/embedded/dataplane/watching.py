@@ -8,7 +8,7 @@ lost connection). A kind that is not served is left out. `ready` is set once eac
 import json
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from http import HTTPStatus
 from ssl import SSLContext
@@ -112,7 +112,9 @@ class Follower:
         with self._lock:
             stream = self._stream
         if stream is not None:
-            stream.shutdown()
+            # A stream whose answer has just ended has no socket to shut down any more.
+            with suppress(ValueError):
+                stream.shutdown()
         self._thread.join(REQUEST_SECONDS)
 
     def objects(self) -> list[JsonObject]:
