@@ -18,6 +18,7 @@ _SCHEMA: dict[str, Any] = {
                 "a": {"type": "integer", "default": 1},
                 "b": {"type": "object", "default": {}, "properties": {"c": {"type": "string", "default": "x"}}},
                 "open": {"type": "object", "x-kubernetes-preserve-unknown-fields": True, "properties": {"a": {}}},
+                "any": {"x-kubernetes-preserve-unknown-fields": True},
                 "map": {"type": "object", "additionalProperties": {"type": "object", "properties": {"a": {}}}},
                 "list": {"type": "array", "items": {"type": "object", "properties": {"a": {"default": 2}}}},
                 "null": {"type": "string", "nullable": True, "default": "y"},
@@ -44,10 +45,10 @@ def test_unknown_fields_go_and_are_named() -> None:
 
 def test_preserved_fields_stay() -> None:
     """Below x-kubernetes-preserve-unknown-fields everything stays as it is."""
-    value = {"spec": {"open": {"a": {}, "z": [{"y": {"x": None}}]}}}
+    value = {"spec": {"open": {"a": {}, "z": [{"y": {"x": None}}]}, "any": [{"y": [{"x": 1}]}]}}
 
     assert prune(value, _SCHEMA) == []
-    assert value == {"spec": {"open": {"a": {}, "z": [{"y": {"x": None}}]}}}
+    assert value == {"spec": {"open": {"a": {}, "z": [{"y": {"x": None}}]}, "any": [{"y": [{"x": 1}]}]}}
 
 
 def test_defaults_reach_into_defaults() -> None:

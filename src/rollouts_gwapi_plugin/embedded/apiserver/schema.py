@@ -24,7 +24,8 @@ def prune(value: JsonObject, schema: JsonObject) -> list[str]:
 
 def _prune(value: Any, schema: JsonObject, path: Path, dropped: list[str], *, root: bool = False) -> None:
     if isinstance(value, list):
-        items = schema.get("items", {})
+        # What is preserved of a list are its entries' fields.
+        items = {PRESERVE: schema.get(PRESERVE), **schema.get("items", {})}
         for index, entry in enumerate(value):
             _prune(entry, items, (*path, index), dropped)
         return
