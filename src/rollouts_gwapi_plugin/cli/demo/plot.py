@@ -1,5 +1,6 @@
 """The picture: asked and measured share of each backend in each cohort over time, as an SVG file."""
 
+import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -21,6 +22,8 @@ def draw(result: Result, path: Path) -> None:
     import pygal
     from pygal.style import Style
 
+    # For maps, which are not drawn here, it hooks into all further imports in a way that Python warns about.
+    sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, pygal.PluginImportFixer)]
     lines = list(_lines(result))
     colours = [COLOURS[index % len(COLOURS)] for index in range(len(lines))]
     chart = pygal.XY(
