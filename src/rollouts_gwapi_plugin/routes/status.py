@@ -1,8 +1,8 @@
 """What a route's status says about its gateways (decision D19, semantics of Gateway API conditions).
 
 Takes a route, returns a `Verdict`. Only entries for a parentRef that the spec has now count; an entry of another parent
-is left over. A condition older than the route's generation says nothing yet; one without observedGeneration counts as
-current.
+is left over. A condition older than the route's generation says nothing yet, nor does an Accepted that is Unknown; one
+without observedGeneration counts as current.
 """
 
 import re
@@ -47,7 +47,8 @@ def _is_parent(route: Route, reported: JsonObject) -> bool:
 
 
 def _identity(route: Route, parent: JsonObject) -> tuple[Any, ...]:
-    filled = {**GATEWAY_DEFAULTS, "namespace": route.metadata.namespace, **parent}
+    given = {field: value for field, value in parent.items() if value is not None}
+    filled = {**GATEWAY_DEFAULTS, "namespace": route.metadata.namespace, **given}
     return tuple(filled.get(field) for field in ("group", "kind", "namespace", "name", "sectionName", "port"))
 
 
@@ -62,6 +63,8 @@ def _entry_verdict(route: Route, entry: JsonObject, names: frozenset[str]) -> Ve
         if condition is None:
             continue
         behind = _behind(route, condition)
+        if type_ == "Accepted" and condition.get("status") not in {"True", "False"}:
+            behind = behind or f"Accepted is {condition.get('status') or 'absent'}"
         if behind:
             # A newer generation may turn any condition over: what an old one says is no refusal.
             verdict = max(verdict, Verdict(Standing.BEHIND, f"{who}: {behind}"), key=lambda item: item.standing.value)
@@ -81,7 +84,8 @@ def _behind(route: Route, condition: JsonObject) -> str:
 def _names_ours(route: Route, condition: JsonObject, names: frozenset[str]) -> bool:
     """Whether unresolved references can be ours: the message names one, or names nobody and nobody else is there."""
     words = set(re.split(r"[^A-Za-z0-9.-]+", str(condition.get("message", ""))))
-    words |= {word.rstrip(".") for word in words}
+    # A Service may be named with its domain, or at a sentence's end; its own name has no dots.
+    words |= {word.partition(".")[0] for word in words}
     backends = {ref.name for rule in route.rules for ref in rule.backends}
     if words & backends:
         return bool(words & names)

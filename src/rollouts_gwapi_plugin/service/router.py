@@ -100,7 +100,10 @@ class TrafficRouter:
                 return self._verify(call)
         except PluginError as error:
             log.warning("the weight can't be verified", rollout=call.rollout.key, reason=str(error))
-            return Verification.NOT_VERIFIED
+        except Exception:
+            # Of an error the controller would promote: even one of ours must not become that.
+            log.exception("the weight can't be verified, by a bug", rollout=call.rollout.key)
+        return Verification.NOT_VERIFIED
 
     def set_header_route(self, call: HeaderRouteCall) -> None:
         """Set or remove one managed header route on each route that takes header routes."""
@@ -225,8 +228,7 @@ class TrafficRouter:
             may_wait=not promoted_rest,
         )
         verified = Verification.VERIFIED
-        for target in work.targets():
-            note = verifier.problem(target)
+        for target, note in verifier.problems(work.targets()):
             about = str(target.ref)
             if note is None:
                 self._reporter.settle(call.rollout, about, REASON, work.cluster.events)

@@ -4,7 +4,7 @@ It never writes and never raises: whatever goes wrong is "not verified", with th
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from rollouts_gwapi_plugin.errors import PluginError
@@ -26,6 +26,15 @@ GAVE_UP = "GatewayBehind"
 
 
 @dataclass(frozen=True)
+class Look:
+    """One look at a route; `waits` is whether another one is worth while."""
+
+    target: Target
+    note: Note | None
+    waits: bool = False
+
+
+@dataclass(frozen=True)
 class Verifier:
     """Verifies routes of one call."""
 
@@ -39,31 +48,35 @@ class Verifier:
     clock: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
 
-    def problem(self, target: Target) -> Note | None:
-        """Return why the route is not verified, or a note that is no obstacle (`GatewayBehind`), or None."""
+    def problems(self, targets: Sequence[Target]) -> list[tuple[Target, Note | None]]:
+        """Return for each route why it is not verified, a note that is no obstacle (`GatewayBehind`), or None.
+
+        All of them wait for their gateways together, so that a call waits no longer for many routes than for one.
+        """
         pause = FIRST_LOOK
         give_up_waiting = self.clock() + min(self.config.verify_wait, self.deadline.remaining())
-        while True:
-            note, behind = self._look(target)
-            waits = behind and self.may_wait and self._is_unseen_write(target)
-            if not waits or self.clock() + pause >= give_up_waiting:
-                return note
+        looks = [self._look(target) for target in targets]
+        while any(look.waits for look in looks) and self.clock() + pause < give_up_waiting:
             self.sleep(pause)
             pause = min(LONGEST_PAUSE, pause * 2)
-            target = self.read(target)
+            looks = [self._look(self.read(look.target)) if look.waits else look for look in looks]
+        return [(look.target, look.note) for look in looks]
 
-    def _look(self, target: Target) -> tuple[Note | None, bool]:
-        """Look once; the second value is whether the gateway is merely behind."""
+    def _look(self, target: Target) -> "Look":
         if target.raw is None:
-            return Note(REASON, str(target.error)), False
+            return Look(target, Note(REASON, str(target.error)))
         try:
             route = parse_route(target.raw)
             wrong = self.wrong(route, target)
         except PluginError as error:
-            return Note(REASON, str(error)), False
-        return (Note(REASON, wrong), False) if wrong else self._look_at_status(route)
+            return Look(target, Note(REASON, str(error)))
+        if wrong:
+            return Look(target, Note(REASON, wrong))
+        note, behind = self._look_at_status(route)
+        return Look(target, note, waits=behind and self.may_wait and self._is_unseen_write(target))
 
     def _look_at_status(self, route: Route) -> tuple[Note | None, bool]:
+        """Return what the status says; the second value is whether the gateway is merely behind."""
         verdict = reconciler_of(route).verdict(route, self.names)
         if verdict.standing is Standing.REFUSED:
             return Note(REASON, verdict.text), False
