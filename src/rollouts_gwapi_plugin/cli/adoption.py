@@ -14,14 +14,13 @@ from rich.text import Text
 
 from rollouts_gwapi_plugin.cli.connection import Connection
 from rollouts_gwapi_plugin.cli.printing import console, joined, print_json
+from rollouts_gwapi_plugin.cli.standing import RouteFound, RuleFound
 from rollouts_gwapi_plugin.cli.subject import Subject
-from rollouts_gwapi_plugin.cli.survey import RouteSurvey, RuleSurvey, survey
+from rollouts_gwapi_plugin.cli.survey import survey
 from rollouts_gwapi_plugin.errors import ConfigError, LedgerError, PluginError
 from rollouts_gwapi_plugin.model.base import JsonObject
-from rollouts_gwapi_plugin.routes.canonical import fingerprint
-from rollouts_gwapi_plugin.routes.managed import Purpose, base_name, only_canary
+from rollouts_gwapi_plugin.routes.managed import Purpose, base_name
 from rollouts_gwapi_plugin.routes.record import ManagedRecord, RouteRecord, RuleMark
-from rollouts_gwapi_plugin.routes.standing import Standing
 
 
 @dataclass(frozen=True)
@@ -45,10 +44,10 @@ def show_alikes(connection: Connection, subject: Subject, output: str) -> int:
         if found.error is not None:
             to.print(Text(f"{found.target.ref}: {found.error}", style="red"), soft_wrap=True)
         for rule in found.alikes:
-            head = f"{found.target.ref} rule {rule.index}" + (f" ({rule.rule.name})" if rule.rule.name else "")
+            head = f"{found.target.ref} rule {rule.index}" + (f" ({rule.name})" if rule.name else "")
             to.print(Text(head, style="bold"), soft_wrap=True)
             to.print(f"  {'likely' if rule.likely else 'maybe'}: {rule.alike}", soft_wrap=True)
-            for line in match_lines(rule.rule.matches or []):
+            for line in match_lines(rule.matches):
                 to.print(f"  matches {line}", soft_wrap=True)
             to.print(f"  {command_line(subject, found, rule)}", soft_wrap=True)
     if not any(found.alikes for found in routes):
@@ -63,8 +62,8 @@ def adopt_rule(connection: Connection, subject: Subject, choice: Choice, output:
         PluginError: there is no such rule, it does not look like the plugin's, or it can't be recorded.
 
     """
-    found, rule, standing = _chosen(survey(connection, subject), choice)
-    record = _record(subject, found, rule, standing, choice)
+    found, rule = _chosen(survey(connection, subject), choice)
+    record = _record(found, rule, choice)
     known = choice.managed_route in subject.desired.managed_names
     if output == "text":
         to = console()
@@ -84,7 +83,7 @@ def adopt_rule(connection: Connection, subject: Subject, choice: Choice, output:
     return 0
 
 
-def command_line(subject: Subject, found: RouteSurvey, rule: RuleSurvey) -> str:
+def command_line(subject: Subject, found: RouteFound, rule: RuleFound) -> str:
     """Return the command that adopts the rule."""
     likely = [name for name in subject.desired.managed_names if f"setHeaderRoute {name}" in rule.alike]
     name = likely[0] if likely else "NAME"
@@ -113,7 +112,7 @@ def match_lines(matches: Sequence[JsonObject]) -> Iterator[str]:
         yield joined(parts, "everything")
 
 
-def _chosen(routes: Sequence[RouteSurvey], choice: Choice) -> tuple[RouteSurvey, RuleSurvey, Standing]:
+def _chosen(routes: Sequence[RouteFound], choice: Choice) -> tuple[RouteFound, RuleFound]:
     kind, _, name = choice.route.partition("/")
     for found in routes:
         target = found.target
@@ -121,38 +120,35 @@ def _chosen(routes: Sequence[RouteSurvey], choice: Choice) -> tuple[RouteSurvey,
             continue
         if found.error is not None:
             raise found.error
-        if found.standing is None or choice.rule >= len(found.rules):
+        if choice.rule >= len(found.rules):
             raise ConfigError(f"{target.ref} has {len(found.rules)} rules; there is none with index {choice.rule}")
         rule = found.rules[choice.rule]
         if not rule.alike:
             raise ConfigError(f"{target.ref} rule {choice.rule} {_why_not(rule)}; it is left alone")
-        return found, rule, found.standing
+        return found, rule
     names = joined((f"{found.target.kind.kind}/{found.target.name}" for found in routes), "none")
     raise ConfigError(f"--route {choice.route!r} is none of the Rollout's routes: {names}")
 
 
-def _why_not(rule: RuleSurvey) -> str:
+def _why_not(rule: RuleFound) -> str:
     if rule.owner is not None and rule.known is not None:
         return f"is managed route {rule.owner.name} already (known by {rule.known.value})"
-    named = f"bears the name {rule.rule.name}, which the plugin would not give" if rule.rule.name else "has no name"
-    backends = joined(ref.name for ref in rule.rule.backends)
+    named = f"bears the name {rule.name}, which the plugin would not give" if rule.name else "has no name"
+    backends = joined(backend.name for backend in rule.backends)
     return f"does not look like the plugin's: it {named}, and its backends are {backends}"
 
 
-def _record(subject: Subject, found: RouteSurvey, rule: RuleSurvey, standing: Standing, choice: Choice) -> RouteRecord:
-    name = rule.rule.name or _free_name(found, choice.managed_route)
-    kind = found.target.kind.kind
-    mark = RuleMark(name, (fingerprint(rule.rule, kind, standing.namespace, standing.recorded_experiments),))
+def _record(found: RouteFound, rule: RuleFound, choice: Choice) -> RouteRecord:
+    mark = RuleMark(rule.name or _free_name(found, choice.managed_route), (rule.fingerprint,))
     records = {choice.managed_route: ManagedRecord((mark,))}
-    is_header = only_canary(rule.rule, subject.desired, standing.namespace)
-    return RouteRecord(headers=records) if is_header else RouteRecord(mirrors=records)
+    return RouteRecord(headers=records) if rule.purpose is Purpose.HEADER else RouteRecord(mirrors=records)
 
 
-def _free_name(found: RouteSurvey, managed: str) -> str:
+def _free_name(found: RouteFound, managed: str) -> str:
     """Return a name for the record that no rule and no other mark has."""
     record = found.view.record
     marks = [mark for one in (*record.headers.values(), *record.mirrors.values()) for mark in one.rules]
-    used = {mark.name for mark in (*marks, *found.view.foreign)} | {rule.rule.name for rule in found.rules}
+    used = {mark.name for mark in (*marks, *found.view.foreign)} | {rule.name for rule in found.rules}
     base = base_name(managed)
     names = (base if number == 0 else f"{base}-{number}" for number in count())
     return next(name for name in names if name not in used)
@@ -166,7 +162,7 @@ def _ask(choice: Choice, subject: Subject) -> None:
     click.confirm(f"Record it in {subject.session} as managed route {choice.managed_route}?", abort=True, err=True)
 
 
-def _check(routes: Sequence[RouteSurvey], before: RouteSurvey, rule: RuleSurvey) -> None:
+def _check(routes: Sequence[RouteFound], before: RouteFound, rule: RuleFound) -> None:
     """See that the record is understood, which somebody else's write in between may have undone.
 
     Raises:
@@ -182,15 +178,15 @@ def _check(routes: Sequence[RouteSurvey], before: RouteSurvey, rule: RuleSurvey)
         )
 
 
-def _json(found: RouteSurvey, rule: RuleSurvey) -> JsonObject:
+def _json(found: RouteFound, rule: RuleFound) -> JsonObject:
     return {
         "kind": found.target.kind.kind,
         "namespace": found.target.namespace,
         "name": found.target.name,
         "rule": rule.index,
-        "ruleName": rule.rule.name,
-        "purpose": (Purpose.MIRROR if rule.alike.startswith("it mirrors") else Purpose.HEADER).value,
+        "ruleName": rule.name,
+        "purpose": rule.purpose.value,
         "likely": rule.likely,
         "why": rule.alike,
-        "matches": rule.rule.matches or [],
+        "matches": list(rule.matches),
     }

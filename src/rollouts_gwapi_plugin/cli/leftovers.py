@@ -9,8 +9,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from rollouts_gwapi_plugin.cli.connection import ROLLOUTS, Connection, split_name
+from rollouts_gwapi_plugin.cli.standing import Known, RouteFound
 from rollouts_gwapi_plugin.cli.subject import Remains, Subject, gone_subject, read_rollout
-from rollouts_gwapi_plugin.cli.survey import Known, RouteSurvey, annotated, listed_routes, survey
+from rollouts_gwapi_plugin.cli.survey import annotated, listed_routes, survey
+from rollouts_gwapi_plugin.cli.table_survey import kept_for
 from rollouts_gwapi_plugin.errors import LedgerError, NotFound, PluginError
 from rollouts_gwapi_plugin.model.base import JsonObject
 from rollouts_gwapi_plugin.model.config import DEFAULT_CONFIG_MAP
@@ -78,7 +80,7 @@ def leftovers(
     recorded = {key for key, _ in seen}
     for kind in KINDS.values():
         for name, raw in listed_routes(connection, namespace, kind).items():
-            for key in annotated(raw):
+            for key in dict.fromkeys([*annotated(raw), *kept_for(raw)]):
                 if key not in recorded:
                     seen.setdefault((key, ""), f"in the annotation of {kind.kind} {namespace}/{name}")
     gone = {key for key in {key for key, _ in seen} if is_gone(connection, key, plugin_name)}
@@ -121,17 +123,21 @@ def remaining(connection: Connection, namespace: str, name: str, remains: Remain
     return replace(subject, desired=replace(subject.desired, canary=canary, stable=stable))
 
 
-def _behind_recorded_rules(routes: Iterable[RouteSurvey]) -> Iterator[str]:
+def _behind_recorded_rules(routes: Iterable[RouteFound]) -> Iterator[str]:
     for route in routes:
         for rule in route.rules:
-            if rule.owner is not None and rule.owner.purpose is Purpose.HEADER and rule.known is Known.RECORD:
-                yield from (ref.name for ref in rule.rule.backends)
+            if (
+                rule.owner is not None
+                and rule.owner.purpose is Purpose.HEADER
+                and rule.known in {Known.RECORD, Known.LABEL}
+            ):
+                yield from (backend.name for backend in rule.backends)
 
 
-def _beside(routes: Iterable[RouteSurvey], canary: str) -> Iterator[str]:
+def _beside(routes: Iterable[RouteFound], canary: str) -> Iterator[str]:
     for route in routes:
         experiments = {name for _, _, _, name in route.view.record.experiments}
         for rule in route.rules:
-            names = {ref.name for ref in rule.rule.backends} - experiments
+            names = {backend.name for backend in rule.backends} - experiments
             if rule.owner is None and canary in names:
                 yield from names - {canary}

@@ -7,6 +7,7 @@ once and left out of what follows. Services of experiments are taken to have the
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from rollouts_gwapi_plugin.cli.findings import Finding, Severity
 from rollouts_gwapi_plugin.errors import RouteError
@@ -15,8 +16,8 @@ from rollouts_gwapi_plugin.model.configuration import Configuration
 from rollouts_gwapi_plugin.model.rollout import Rollout, RolloutStatus, SetHeaderRoute, Step
 from rollouts_gwapi_plugin.model.routes import Route
 from rollouts_gwapi_plugin.routes.desired import Desired, Destination, ManagedStep, ServicePort, base_desired
-from rollouts_gwapi_plugin.routes.dispatch import reconciler_of
-from rollouts_gwapi_plugin.routes.kinds import GATEWAY_GROUP, KINDS, RouteKind
+from rollouts_gwapi_plugin.routes.dispatch import Reconciler, reconciler_of
+from rollouts_gwapi_plugin.routes.kinds import KINDS, RouteKind
 from rollouts_gwapi_plugin.routes.notes import Note
 from rollouts_gwapi_plugin.routes.reconcile import Outcome, Scope
 from rollouts_gwapi_plugin.routes.record import NOTHING_RECORDED, RecordView
@@ -106,8 +107,11 @@ class Rehearsal:
         return not problem
 
     def _ports(self) -> tuple[ServicePort, ...]:
-        ports = {ref.port for rule in self.route.rules for ref in rule.backends if ref.port is not None}
-        return tuple(ServicePort("", port) for port in sorted(ports))
+        return tuple(ServicePort("", port) for port in sorted(ports_of(self.route.spec.dump())))
+
+    @property
+    def _by(self) -> Reconciler:
+        return reconciler_of(self.route)
 
 
 def rehearsal_findings(acts: Sequence[Act], subject: str) -> list[Finding]:
@@ -128,9 +132,16 @@ def kinds_of(config: Configuration) -> dict[str, RouteKind]:
     return {family: KINDS[family] for family in config.families if family in KINDS}
 
 
-def can_be_played(kind: RouteKind) -> bool:
-    """Whether the reconcilers that a rehearsal plays with are for this kind: those of the Gateway API are."""
-    return kind.group == GATEWAY_GROUP
+def ports_of(value: Any) -> set[int]:
+    """Return the numbers of all ports that a route's spec names."""
+    if isinstance(value, list):
+        return set().union(*map(ports_of, value))
+    if not isinstance(value, dict):
+        return set()
+    port = value.get("port")
+    number = port.get("number") if isinstance(port, dict) else port
+    own = {number} if isinstance(number, int) else set()
+    return own.union(*map(ports_of, value.values()))
 
 
 def step_text(step: Step) -> str:

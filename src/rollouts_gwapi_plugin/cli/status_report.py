@@ -10,15 +10,14 @@ from rich.text import Text
 from rollouts_gwapi_plugin.cli.connection import Connection
 from rollouts_gwapi_plugin.cli.leftovers import leftovers, remaining
 from rollouts_gwapi_plugin.cli.printing import console, joined, print_json, table
+from rollouts_gwapi_plugin.cli.standing import Role, RouteFound, RuleFound
 from rollouts_gwapi_plugin.cli.subject import Remains, Subject, chosen_rollouts, subject_of
-from rollouts_gwapi_plugin.cli.survey import RouteSurvey, RuleSurvey, annotated, survey
+from rollouts_gwapi_plugin.cli.survey import annotated, survey
 from rollouts_gwapi_plugin.errors import NotFound, PluginError
 from rollouts_gwapi_plugin.model.base import Frozen, JsonObject
-from rollouts_gwapi_plugin.model.routes import BackendRef, Route
-from rollouts_gwapi_plugin.routes.canonical import backend_identity
-from rollouts_gwapi_plugin.routes.status import status_verdict
+from rollouts_gwapi_plugin.model.routes import Route
+from rollouts_gwapi_plugin.routes.dispatch import reconciler_of
 
-Role = Literal["stable", "canary", "experiment", "other"]
 What = Literal["weighted", "managed", "look-alike", "user's"]
 LabelOwner = Literal["plugin", "user", "none"]
 
@@ -35,6 +34,7 @@ class RuleStatus(Frozen):
     """One rule; `why` is by what a managed rule is known, or why a look-alike is one."""
 
     index: int
+    place: str
     name: str | None
     what: What
     managed_route: str = ""
@@ -138,7 +138,7 @@ def _of_subject(connection: Connection, subject: Subject, *, gone: bool) -> Roll
     )
 
 
-def route_status(subject: Subject, found: RouteSurvey) -> RouteStatus:
+def route_status(subject: Subject, found: RouteFound) -> RouteStatus:
     """Return what is told of one route."""
     target, route = found.target, found.route
     record = found.view.record
@@ -156,7 +156,7 @@ def route_status(subject: Subject, found: RouteSurvey) -> RouteStatus:
     )
     if route is None:
         return told
-    verdict = status_verdict(route, frozenset({subject.desired.stable, subject.desired.canary}))
+    verdict = reconciler_of(route).verdict(route, frozenset({subject.desired.stable, subject.desired.canary}))
     listed = annotated(route.dump())
     return told.model_copy(
         update={
@@ -165,7 +165,7 @@ def route_status(subject: Subject, found: RouteSurvey) -> RouteStatus:
             "label": _label_owner(subject, route, listed),
             "in_progress": tuple(listed),
             "problem": "" if found.sign else found.pair_error,
-            "rules": tuple(_rule_status(found, rule) for rule in found.rules),
+            "rules": tuple(_rule_status(rule) for rule in found.rules),
         }
     )
 
@@ -176,36 +176,23 @@ def _label_owner(subject: Subject, route: Route, listed: Sequence[str]) -> Label
     return "plugin" if listed else "user"
 
 
-def _rule_status(found: RouteSurvey, rule: RuleSurvey) -> RuleStatus:
-    what: What = "user's"
+def _rule_status(rule: RuleFound) -> RuleStatus:
+    what: What = "weighted" if rule.weighted else "user's"
     why = rule.alike
     if rule.owner is not None and rule.known is not None:
         what, why = "managed", f"known by {rule.known.value}"
     elif rule.alike:
         what = "look-alike"
-    elif found.pair is not None and found.pair.weights(rule.rule):
-        what = "weighted"
     return RuleStatus(
         index=rule.index,
-        name=rule.rule.name,
+        place=rule.place,
+        name=rule.name,
         what=what,
         managed_route=rule.owner.name if rule.owner else "",
         purpose=rule.owner.purpose.value if rule.owner else "",
         why=why,
-        backends=tuple(_backend(found, ref) for ref in rule.rule.backends),
+        backends=tuple(BackendStatus(name=one.name, weight=one.weight, role=one.role) for one in rule.backends),
     )
-
-
-def _backend(found: RouteSurvey, ref: BackendRef) -> BackendStatus:
-    role: Role = "other"
-    pair, standing = found.pair, found.standing
-    if pair is not None and pair.is_stable(ref):
-        role = "stable"
-    elif pair is not None and pair.is_canary(ref):
-        role = "canary"
-    elif standing is not None and backend_identity(ref, standing.namespace) in standing.recorded_experiments:
-        role = "experiment"
-    return BackendStatus(name=ref.name, weight=ref.effective_weight, role=role)
 
 
 def print_statuses(found: Sequence[RolloutStatus], output: str) -> None:
@@ -234,7 +221,7 @@ def _print_route(to: Console, route: RouteStatus) -> None:
     if route.rules:
         rows = table("rule", "name", "backends", "what")
         for rule in route.rules:
-            rows.add_row(str(rule.index), rule.name or "-", _backends(rule), _what(rule))
+            rows.add_row(rule.place, rule.name or "-", _backends(rule), _what(rule))
         to.print(Padding(rows, (0, 0, 0, 4), expand=False))
     for line in _lines(route):
         to.print(f"    {line}", soft_wrap=True)

@@ -13,7 +13,8 @@ from pydantic import ValidationError
 from rollouts_gwapi_plugin.cli.connection import Connection
 from rollouts_gwapi_plugin.errors import ConfigError, NotFound, PluginError
 from rollouts_gwapi_plugin.model.base import JsonObject
-from rollouts_gwapi_plugin.model.config import DEFAULT_LABEL_KEY, DEFAULT_LABEL_VALUE, PluginConfig, parse_config
+from rollouts_gwapi_plugin.model.config import DEFAULT_LABEL_KEY, DEFAULT_LABEL_VALUE, PluginConfig
+from rollouts_gwapi_plugin.model.configuration import Configuration, parse_configuration
 from rollouts_gwapi_plugin.model.rollout import Rollout, parse_rollout
 from rollouts_gwapi_plugin.model.settings import ServiceSettings
 from rollouts_gwapi_plugin.routes.desired import Desired, Label, base_desired
@@ -30,7 +31,7 @@ class Subject:
     """A Rollout; `rollout` and `raw` are None where it does not exist any more."""
 
     desired: Desired
-    config: PluginConfig
+    config: Configuration
     namespace: str
     session: LedgerSession
     rollout: Rollout | None = None
@@ -77,7 +78,7 @@ def has_plugin(raw: JsonObject, plugin_name: str | None) -> bool:
     return any(key in plugins for key in ([plugin_name] if plugin_name else KNOWN_KEYS))
 
 
-def configuration(rollout: Rollout, plugin_name: str | None) -> PluginConfig:
+def configuration(rollout: Rollout, plugin_name: str | None) -> Configuration:
     """Return the plugin's configuration in the Rollout.
 
     Raises:
@@ -86,7 +87,7 @@ def configuration(rollout: Rollout, plugin_name: str | None) -> PluginConfig:
     """
     plugins = rollout.traffic_routing.plugins
     key = plugin_key(plugins, ServiceSettings(plugin_name=plugin_name), rollout.key)
-    return parse_config(plugins[key], key)
+    return parse_configuration(plugins[key], key)
 
 
 def subject_of(connection: Connection, raw: JsonObject, plugin_name: str | None) -> Subject:

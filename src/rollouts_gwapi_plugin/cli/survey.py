@@ -6,14 +6,17 @@ Rollout: the record, the annotation, or weights of the pair that are not those o
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from enum import Enum
 
 from rollouts_gwapi_plugin.cli.connection import Connection
+from rollouts_gwapi_plugin.cli.standing import BackendFound, Known, Role, RouteFound, RuleFound
 from rollouts_gwapi_plugin.cli.subject import Subject
+from rollouts_gwapi_plugin.cli.table_survey import kept_for, look_at_table
 from rollouts_gwapi_plugin.errors import PluginError, RouteError
 from rollouts_gwapi_plugin.model.base import JsonObject
-from rollouts_gwapi_plugin.model.routes import Route, Rule, parse_route
-from rollouts_gwapi_plugin.routes.kinds import KINDS, RouteKind
+from rollouts_gwapi_plugin.model.routes import BackendRef, Rule, parse_route
+from rollouts_gwapi_plugin.routes.canonical import backend_identity, fingerprint
+from rollouts_gwapi_plugin.routes.gloo.kept import ANNOTATION as KEPT
+from rollouts_gwapi_plugin.routes.kinds import GLOO_GROUP, KINDS, RouteKind
 from rollouts_gwapi_plugin.routes.label import ANNOTATION
 from rollouts_gwapi_plugin.routes.managed import (
     Owned,
@@ -24,70 +27,11 @@ from rollouts_gwapi_plugin.routes.managed import (
     only_canary,
 )
 from rollouts_gwapi_plugin.routes.pair import Pair, find_pair
-from rollouts_gwapi_plugin.routes.record import NOTHING_RECORDED, RecordView
 from rollouts_gwapi_plugin.routes.standing import Standing, take_apart
 from rollouts_gwapi_plugin.service.targets import Target, find_targets, read_target
 
 
-class Known(Enum):
-    """By what a rule is known to be the Rollout's."""
-
-    RECORD = "record"
-    NAME = "name"
-    OLD_ENTRY = "old entry"
-
-
-@dataclass(frozen=True)
-class RuleSurvey:
-    """One rule and whose it is; `alike` says why one of nobody looks like ours, `likely` whether much speaks for it."""
-
-    index: int
-    rule: Rule
-    owner: Owned | None = None
-    known: Known | None = None
-    alike: str = ""
-    likely: bool = False
-
-
-@dataclass(frozen=True)
-class RouteSurvey:
-    """One route; `sign` says why it is here although the configuration does not name it."""
-
-    target: Target
-    sign: str = ""
-    error: PluginError | None = None
-    view: RecordView = NOTHING_RECORDED
-    standing: Standing | None = None
-    rules: tuple[RuleSurvey, ...] = ()
-    pair: Pair | None = None
-    pair_error: str = ""
-
-    @property
-    def route(self) -> Route | None:
-        """The route, if it could be read."""
-        return self.standing.route if self.standing else None
-
-    @property
-    def alikes(self) -> list[RuleSurvey]:
-        """The rules that look like ours and are not known to be."""
-        return [rule for rule in self.rules if rule.alike]
-
-    @property
-    def stale(self) -> list[str]:
-        """What the record says and the route does not have; the next call sweeps it."""
-        record = self.view.record
-        present = {rule.owner for rule in self.rules if rule.owner}
-        names = [
-            f"managed route {name}"
-            for purpose, records in ((Purpose.HEADER, record.headers), (Purpose.MIRROR, record.mirrors))
-            for name in records
-            if Owned(purpose, name) not in present
-        ]
-        there = {ref.name for rule in self.rules for ref in rule.rule.backends}
-        return names + [f"experiment backend {name}" for _, _, _, name in record.experiments if name not in there]
-
-
-def survey(connection: Connection, subject: Subject) -> list[RouteSurvey]:
+def survey(connection: Connection, subject: Subject) -> list[RouteFound]:
     """Look at every route of the Rollout, those that left its configuration behind the others."""
     deadline = connection.deadline()
     configured = find_targets(connection.cluster, subject.config, subject.namespace, deadline)
@@ -96,34 +40,31 @@ def survey(connection: Connection, subject: Subject) -> list[RouteSurvey]:
     return [*(look_at(subject, target) for target in configured), *(look_at(subject, *found) for found in left)]
 
 
-def look_at(subject: Subject, target: Target, sign: str = "") -> RouteSurvey:
+def look_at(subject: Subject, target: Target, sign: str = "") -> RouteFound:
     """Look at one route that was read."""
     view = subject.session.view(target.kind.family, target.name)
     if target.raw is None:
-        return RouteSurvey(target, sign, target.error, view)
+        return RouteFound(target, sign, target.error, view)
     try:
         route = parse_route(target.raw)
+        if target.kind.group == GLOO_GROUP:
+            return look_at_table(subject, target, route, view, sign)
     except RouteError as error:
-        return RouteSurvey(target, sign, error, view)
+        return RouteFound(target, sign, error, view)
     standing = take_apart(route, subject.desired, view, target.kind)
-    rules = tuple(
-        _look_at_rule(subject, standing, index, rule, owner)
-        for index, (rule, owner) in enumerate(zip(route.rules, standing.owners, strict=True))
-    )
-    found = RouteSurvey(target, sign, None, view, standing, rules)
+    pair: Pair | None = None
+    problem = ""
     try:
-        return replace(found, pair=find_pair(route, selected(standing), subject.desired)[0])
+        pair, _ = find_pair(route, _selected(standing), subject.desired)
     except RouteError as error:
-        return replace(found, pair_error=str(error))
+        problem = str(error)
+    look = _Look(subject, standing, pair)
+    rules = tuple(look.at(index) for index in range(len(route.rules)))
+    names = (pair.stable, pair.canary) if pair else None
+    return RouteFound(target, sign, None, view, route, rules, names, problem)
 
 
-def selected(standing: Standing) -> list[Rule]:
-    """Return the user's rules that the configuration means.
-
-    Raises:
-        RouteError: there is none of the configured name.
-
-    """
+def _selected(standing: Standing) -> list[Rule]:
     name = standing.desired.rule_name
     rules = [rule for rule in standing.users if name in ("", rule.name)]
     if name and not rules:
@@ -131,34 +72,59 @@ def selected(standing: Standing) -> list[Rule]:
     return rules
 
 
-def _look_at_rule(subject: Subject, standing: Standing, index: int, rule: Rule, owner: Owned | None) -> RuleSurvey:
-    if owner is not None:
-        records = standing.view.record.headers if owner.purpose is Purpose.HEADER else standing.view.record.mirrors
-        if owner.name in records:
-            known = Known.RECORD
+@dataclass(frozen=True)
+class _Look:
+    """The look at the rules of one route of the Gateway API."""
+
+    subject: Subject
+    standing: Standing
+    pair: Pair | None
+
+    def at(self, index: int) -> RuleFound:
+        """Look at one rule."""
+        rule, owner = self.standing.route.rules[index], self.standing.owners[index]
+        backends = tuple(BackendFound(ref.name, ref.effective_weight, self._role(ref)) for ref in rule.backends)
+        found = RuleFound(index, str(index), rule.name, backends, matches=tuple(rule.matches or ()))
+        if owner is not None:
+            return replace(found, owner=owner, known=self._known(owner, rule))
+        selected = self.standing.desired.rule_name in ("", rule.name)
+        weighted = self.pair is not None and self.pair.weights(rule) and selected
+        return self._alike(replace(found, weighted=weighted), rule) if self.standing.kind.match is not None else found
+
+    def _known(self, owner: Owned, rule: Rule) -> Known:
+        record = self.standing.view.record
+        if owner.name in (record.headers if owner.purpose is Purpose.HEADER else record.mirrors):
+            return Known.RECORD
+        return Known.OLD_ENTRY if rule.name is None and owner.name in self.standing.view.legacy else Known.NAME
+
+    def _role(self, ref: BackendRef) -> Role:
+        if self.pair is not None and self.pair.is_stable(ref):
+            return "stable"
+        if self.pair is not None and self.pair.is_canary(ref):
+            return "canary"
+        identity = backend_identity(ref, self.standing.namespace)
+        return "experiment" if identity in self.standing.recorded_experiments else "other"
+
+    def _alike(self, found: RuleFound, rule: Rule) -> RuleFound:
+        """Say why a rule of nobody looks like ours; a name that we would not give says that it is the user's."""
+        desired, namespace = self.subject.desired, self.standing.namespace
+        named = [name for name in desired.managed_names if is_generated(rule.name, name)]
+        if rule.name is not None and not named:
+            return found
+        headers: list[str] = []
+        purpose = Purpose.HEADER
+        if only_canary(rule, desired, namespace):
+            reasons = [f"only the canary {desired.canary} is behind it"]
+            headers = [name for name in desired.managed_names if has_headers_of(rule, desired.all_steps, name)]
+            reasons += [f"it has the headers of setHeaderRoute {name}" for name in headers]
+        elif mirrors_to_canary(rule, desired, namespace):
+            reasons, purpose = [f"it mirrors to the canary {desired.canary}"], Purpose.MIRROR
         else:
-            known = Known.OLD_ENTRY if rule.name is None and owner.name in standing.view.legacy else Known.NAME
-        return RuleSurvey(index, rule, owner, known)
-    why, likely = _alike(subject, standing, rule) if standing.kind.match is not None else ("", False)
-    return RuleSurvey(index, rule, alike=why, likely=likely)
-
-
-def _alike(subject: Subject, standing: Standing, rule: Rule) -> tuple[str, bool]:
-    """Tell why a rule of nobody looks like ours; a name that we would not give says that it is the user's."""
-    desired = subject.desired
-    named = [name for name in desired.managed_names if is_generated(rule.name, name)]
-    if rule.name is not None and not named:
-        return "", False
-    if only_canary(rule, desired, standing.namespace):
-        reasons = [f"only the canary {desired.canary} is behind it"]
-        headers = [name for name in desired.managed_names if has_headers_of(rule, desired.all_steps, name)]
-        reasons += [f"it has the headers of setHeaderRoute {name}" for name in headers]
-    elif mirrors_to_canary(rule, desired, standing.namespace):
-        reasons, headers = [f"it mirrors to the canary {desired.canary}"], []
-    else:
-        return "", False
-    reasons += [f"it bears the name of managed route {name}" for name in named]
-    return "; ".join(reasons), bool(headers or named)
+            return found
+        reasons += [f"it bears the name of managed route {name}" for name in named]
+        print_ = fingerprint(rule, self.standing.kind.kind, namespace, self.standing.recorded_experiments)
+        likely = bool(headers or named)
+        return replace(found, alike="; ".join(reasons), likely=likely, fingerprint=print_, purpose=purpose)
 
 
 def _left(connection: Connection, subject: Subject) -> Iterator[tuple[Target, str]]:
@@ -195,6 +161,8 @@ def listed_routes(connection: Connection, namespace: str, kind: RouteKind) -> di
 def _sign(subject: Subject, raw: JsonObject) -> str:
     if subject.key in annotated(raw):
         return f"annotation {ANNOTATION}"
+    if subject.key in kept_for(raw):
+        return f"annotation {KEPT}"
     try:
         route = parse_route(raw)
         pair, _ = find_pair(route, route.rules, subject.desired)

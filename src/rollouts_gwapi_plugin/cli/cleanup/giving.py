@@ -11,8 +11,9 @@ from typing import Final
 from rollouts_gwapi_plugin.cli.connection import Connection
 from rollouts_gwapi_plugin.cli.leftovers import OUR_LABEL
 from rollouts_gwapi_plugin.cli.printing import difference
+from rollouts_gwapi_plugin.cli.standing import RouteFound
 from rollouts_gwapi_plugin.cli.subject import Subject
-from rollouts_gwapi_plugin.cli.survey import RouteSurvey, look_at, survey
+from rollouts_gwapi_plugin.cli.survey import look_at, survey
 from rollouts_gwapi_plugin.errors import ConfigError, Conflict, NotFound, PluginError
 from rollouts_gwapi_plugin.model.base import JsonObject
 from rollouts_gwapi_plugin.model.kube import CONFIG_MAPS
@@ -33,7 +34,7 @@ MISSING: Final = "the route does not exist; its record goes"
 class RoutePlan:
     """What giving back means for one route; `error` says why it can't be done there."""
 
-    found: RouteSurvey
+    found: RouteFound
     diff: str = ""
     drops_record: bool = False
     notes: tuple[str, ...] = ()
@@ -115,7 +116,7 @@ class Giving:
         target = Target(kind, self.subject.namespace, name, takes_headers=False)
         return read_target(self.connection.cluster, target, self.connection.deadline())
 
-    def _plan_route(self, found: RouteSurvey) -> RoutePlan:
+    def _plan_route(self, found: RouteFound) -> RoutePlan:
         recorded = not found.view.record.empty
         if found.target.missing:
             return RoutePlan(found, drops_record=recorded, notes=(MISSING,) if recorded else ())
@@ -126,17 +127,18 @@ class Giving:
         except PluginError as error:
             return RoutePlan(found, error=f"{found.target.ref}: {error}")
         diff = difference(found.target.raw or {}, outcome.route.dump())
-        return RoutePlan(found, diff, recorded, tuple(self._notes(found)))
+        gone = [f"{name} goes, which belongs to a managed route" for name in outcome.companions.obsolete]
+        return RoutePlan(found, diff, recorded, (*self._notes(found), *gone))
 
-    def _notes(self, found: RouteSurvey) -> Iterator[str]:
+    def _notes(self, found: RouteFound) -> Iterator[str]:
         for rule in found.alikes:
-            yield f"rule {rule.index} is left: {rule.alike}; `adopt` it first if it is the plugin's"
+            yield f"rule {rule.place} is left: {rule.alike}; `adopt` it first if it is the plugin's"
         record = found.view.record
         names = {mark.name for one in (*record.headers.values(), *record.mirrors.values()) for mark in one.rules}
         for rule in found.rules:
-            if rule.owner is None and rule.rule.name in names:
+            if rule.owner is None and rule.name in names:
                 yield (
-                    f"rule {rule.index} is left: it bears the recorded name {rule.rule.name}, but was changed, and the"
+                    f"rule {rule.place} is left: it bears the recorded name {rule.name}, but was changed, and the"
                     " canary is not behind it; --canary NAME says what the canary was"
                 )
         if self.weights and found.pair is None:

@@ -15,6 +15,7 @@ from rollouts_gwapi_plugin.cli.subject import Subject
 from rollouts_gwapi_plugin.errors import Forbidden, PluginError
 from rollouts_gwapi_plugin.model.base import JsonObject
 from rollouts_gwapi_plugin.model.kube import CONFIG_MAPS, EVENTS, SERVICES, ResourceType
+from rollouts_gwapi_plugin.model.rollout import SetMirrorRoute
 
 SELF: Final = "self"
 _API: Final = "authorization.k8s.io/v1"
@@ -97,6 +98,11 @@ def needed_rights(subject: Subject) -> list[Right]:
         rights += [Right(verb, routes, namespace, "to change routes") for verb in ("get", "update")]
         if config.selector(family) is not None:
             rights.append(Right("list", routes, namespace, f"for {config.selector_key(family)}"))
+        if kind.companion is not None and any(isinstance(step, SetMirrorRoute) for step in desired.all_steps):
+            one = kind.companion
+            beside = ResourceType(one.group, one.versions[0], one.plural, one.kind)
+            wanted = ("get", "create", "update", "delete")
+            rights += [Right(verb, beside, namespace, "for mirror routes") for verb in wanted]
     if desired.template_names:
         rights.append(Right("get", SERVICES, desired.namespace, "for the ports of experiments"))
     if desired.template_names or desired.managed_names:

@@ -3,13 +3,13 @@
 from collections.abc import Iterator, Sequence
 
 from rollouts_gwapi_plugin.cli.findings import Finding, failed, noted, passed, warned
+from rollouts_gwapi_plugin.cli.standing import Known, RouteFound
 from rollouts_gwapi_plugin.cli.subject import Subject
-from rollouts_gwapi_plugin.cli.survey import Known, RouteSurvey
 from rollouts_gwapi_plugin.errors import LedgerError
 from rollouts_gwapi_plugin.routes.kinds import KINDS
 
 
-def check_record(subject: Subject, routes: Sequence[RouteSurvey]) -> Iterator[Finding]:
+def check_record(subject: Subject, routes: Sequence[RouteFound]) -> Iterator[Finding]:
     """Check the record of one Rollout; a Rollout that needs none has no findings unless it is broken."""
     name, session = f"Rollout {subject.key}", subject.session
     needs = bool(subject.desired.managed_names or subject.desired.template_names)
@@ -29,19 +29,17 @@ def check_record(subject: Subject, routes: Sequence[RouteSurvey]) -> Iterator[Fi
         yield passed(name, "record", f"{session} can be read; {count} managed rules are on record")
 
 
-def _on_route(subject: Subject, found: RouteSurvey) -> Iterator[Finding]:
+def _on_route(subject: Subject, found: RouteFound) -> Iterator[Finding]:
     route = str(found.target.ref)
     for what in found.stale:
         text = f"{what} of {subject.key} is on record and not on the route; the next call sweeps the record"
         yield noted(route, "record", text)
     for rule in found.rules:
         if rule.owner is not None and rule.known is Known.NAME:
-            text = (
-                f"rule {rule.index} ({rule.rule.name}) is on no record and known by its name; the next call records it"
-            )
+            text = f"rule {rule.place} ({rule.name}) is on no record and known by its name; the next call records it"
             yield noted(route, "record", text)
         if rule.alike:
-            text = f"rule {rule.index} looks like the plugin's and is left alone: {rule.alike} (see `adopt`)"
+            text = f"rule {rule.place} looks like the plugin's and is left alone: {rule.alike} (see `adopt`)"
             yield (warned if rule.likely else noted)(route, "look-alike", text)
     taken = {rule.owner.name for rule in found.rules if rule.owner is not None and rule.known is Known.OLD_ENTRY}
     for name, index in found.view.legacy.items():

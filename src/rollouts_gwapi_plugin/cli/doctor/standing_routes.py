@@ -4,18 +4,20 @@ from collections.abc import Iterator, Sequence
 
 from rollouts_gwapi_plugin.cli.connection import Connection
 from rollouts_gwapi_plugin.cli.findings import Finding, Severity, failed, noted, passed, warned
-from rollouts_gwapi_plugin.cli.rehearsal import Rehearsal, can_be_played, rehearsal_findings
+from rollouts_gwapi_plugin.cli.rehearsal import Rehearsal, rehearsal_findings
+from rollouts_gwapi_plugin.cli.standing import RouteFound
 from rollouts_gwapi_plugin.cli.subject import Subject
-from rollouts_gwapi_plugin.cli.survey import RouteSurvey, annotated
+from rollouts_gwapi_plugin.cli.survey import annotated
 from rollouts_gwapi_plugin.errors import NotFound, PluginError
 from rollouts_gwapi_plugin.model.kube import SERVICES
 from rollouts_gwapi_plugin.model.rollout import SetHeaderRoute
 from rollouts_gwapi_plugin.model.routes import Route
+from rollouts_gwapi_plugin.routes.dispatch import reconciler_of
 from rollouts_gwapi_plugin.routes.reconcile import Scope
-from rollouts_gwapi_plugin.routes.status import Standing, status_verdict
+from rollouts_gwapi_plugin.routes.status import Standing
 
 
-def check_routes(connection: Connection, subject: Subject, routes: Sequence[RouteSurvey]) -> Iterator[Finding]:
+def check_routes(connection: Connection, subject: Subject, routes: Sequence[RouteFound]) -> Iterator[Finding]:
     """Check every route of the Rollout, and the two Services."""
     yield from _services(connection, subject)
     for found in routes:
@@ -36,7 +38,7 @@ def _services(connection: Connection, subject: Subject) -> Iterator[Finding]:
             yield noted(f"Rollout {subject.key}", "services", f"{role} Service {name} can't be looked at: {error}")
 
 
-def _left(subject: Subject, found: RouteSurvey) -> Finding:
+def _left(subject: Subject, found: RouteFound) -> Finding:
     what = found.error or "something of it may still stand there"
     text = (
         f"it left the configuration of {subject.key} ({found.sign}): {what}; the next call gives back what is on"
@@ -45,7 +47,7 @@ def _left(subject: Subject, found: RouteSurvey) -> Finding:
     return warned(str(found.target.ref), "left the configuration", text)
 
 
-def _configured(connection: Connection, subject: Subject, found: RouteSurvey) -> Iterator[Finding]:
+def _configured(connection: Connection, subject: Subject, found: RouteFound) -> Iterator[Finding]:
     name = str(found.target.ref)
     if found.error is not None or found.route is None:
         yield failed(name, "route", str(found.error))
@@ -53,15 +55,15 @@ def _configured(connection: Connection, subject: Subject, found: RouteSurvey) ->
     if found.pair is None:
         yield failed(name, "pair", found.pair_error)
         return
-    weighted = [str(rule.index) for rule in found.rules if rule.owner is None and found.pair.weights(rule.rule)]
-    yield passed(name, "pair", f"{found.pair.stable} and {found.pair.canary} are in rules {', '.join(weighted)}")
+    weighted = [rule.place for rule in found.rules if rule.weighted]
+    yield passed(name, "pair", f"{' and '.join(found.pair)} are in rules {', '.join(weighted)}")
     yield from _gateways(subject, found.route)
     yield from _label(subject, found.route)
     yield from _rehearsed(connection, subject, found, found.route)
 
 
 def _gateways(subject: Subject, route: Route) -> Iterator[Finding]:
-    verdict = status_verdict(route, frozenset({subject.desired.stable, subject.desired.canary}))
+    verdict = reconciler_of(route).verdict(route, frozenset({subject.desired.stable, subject.desired.canary}))
     if verdict.standing is Standing.REFUSED:
         yield failed(str(route), "gateways", f"{verdict.text}; no weight is verified while that is so")
     elif verdict.standing is Standing.BEHIND:
@@ -82,8 +84,8 @@ def _label(subject: Subject, route: Route) -> Iterator[Finding]:
         yield noted(str(route), "label", text)
 
 
-def _rehearsed(connection: Connection, subject: Subject, found: RouteSurvey, route: Route) -> Iterator[Finding]:
-    if subject.rollout is None or subject.raw is None or not can_be_played(found.target.kind):
+def _rehearsed(connection: Connection, subject: Subject, found: RouteFound, route: Route) -> Iterator[Finding]:
+    if subject.rollout is None or subject.raw is None:
         return
     target = found.target
     keeps = target.resource is None or connection.cluster.keeps_mirror_percent(target.resource, connection.deadline())
@@ -96,7 +98,7 @@ def _rehearsed(connection: Connection, subject: Subject, found: RouteSurvey, rou
         yield passed(str(route), "steps", f"all can be taken; {len(route.rules)} rules now, at most {most} on the way")
 
 
-def _takers(subject: Subject, routes: Sequence[RouteSurvey]) -> Iterator[Finding]:
+def _takers(subject: Subject, routes: Sequence[RouteFound]) -> Iterator[Finding]:
     able = [found for found in routes if not found.sign and found.target.kind.match is not None]
     for step in subject.desired.all_steps:
         is_header = isinstance(step, SetHeaderRoute)

@@ -4,13 +4,13 @@ from collections.abc import Iterator, Sequence
 
 from rollouts_gwapi_plugin.cli.findings import Finding, Severity, failed, noted, passed, warned
 from rollouts_gwapi_plugin.cli.manifests import Manifest
-from rollouts_gwapi_plugin.cli.rehearsal import Rehearsal, can_be_played, kinds_of, rehearsal_findings
+from rollouts_gwapi_plugin.cli.rehearsal import Rehearsal, kinds_of, rehearsal_findings
 from rollouts_gwapi_plugin.embedded.apiserver.selectors import label_selector
 from rollouts_gwapi_plugin.errors import RouteError
 from rollouts_gwapi_plugin.model.configuration import Configuration
 from rollouts_gwapi_plugin.model.rollout import Rollout
 from rollouts_gwapi_plugin.model.routes import Route, parse_route
-from rollouts_gwapi_plugin.routes.kinds import GATEWAY_GROUP, RouteKind
+from rollouts_gwapi_plugin.routes.kinds import RouteKind
 from rollouts_gwapi_plugin.routes.reconcile import Scope
 
 
@@ -20,7 +20,7 @@ def lint_on_routes(
     """Check the Rollout on its routes; without any route among the files this says so and nothing else."""
     subject = f"{manifest} ({manifest.where})"
     namespace = config.namespace or rollout.metadata.namespace
-    kinds = {family: kind for family, kind in kinds_of(config).items() if can_be_played(kind)}
+    kinds = kinds_of(config)
     if not any(one.kind in {kind.kind for kind in kinds.values()} for one in manifests):
         text = "none of its routes is among the files, so nothing was played on them"
         yield noted(subject, "route", text)
@@ -33,7 +33,8 @@ def lint_on_routes(
             matches = label_selector(selector.text)
             chosen = {_name(one): (one, config.use_header_routes) for one in routes if matches(one.value)}
             if not chosen:
-                text = f"{family}RouteSelector ({selector.text or 'everything'}) matches no {kind.kind} of the files"
+                chosen_by = f"{config.selector_key(family)} ({selector.text or 'everything'})"
+                text = f"{chosen_by} matches no {kind.kind} of the files"
                 yield warned(subject, "route", text)
         for entry in config.entries(family):
             found = next((one for one in routes if _name(one) == entry.name), None)
@@ -73,7 +74,7 @@ def _version(route: Route, kind: RouteKind, subject: str) -> Iterator[Finding]:
 def _is_of(manifest: Manifest, kind: RouteKind, namespace: str) -> bool:
     group = str(manifest.value.get("apiVersion", "")).rpartition("/")[0]
     own = manifest.value["metadata"].get("namespace", "")
-    return manifest.kind == kind.kind and group == GATEWAY_GROUP and own == namespace
+    return manifest.kind == kind.kind and group == kind.group and own == namespace
 
 
 def _name(manifest: Manifest) -> str:

@@ -7,7 +7,7 @@ promoted, experiments start and succeed. `problem` says why the story did not co
 from dataclasses import replace
 from typing import Final
 
-from rollouts_gwapi_plugin.cli.rehearsal import experiment_shares
+from rollouts_gwapi_plugin.cli.rehearsal import experiment_shares, ports_of
 from rollouts_gwapi_plugin.cli.simulate.stage import Routes, Stage
 from rollouts_gwapi_plugin.embedded.host import actions
 from rollouts_gwapi_plugin.embedded.host.cluster import Cluster, Destination, Experiment
@@ -129,13 +129,7 @@ class Story:
             for container in template
             for port in container.get("ports") or []
         ]
-        numbers = {
-            ref["port"]
-            for route in self._stage.routes().values()
-            for rule in route["spec"].get("rules") or []
-            for ref in rule.get("backendRefs") or []
-            if ref.get("port")
-        }
+        numbers = set().union(*(ports_of(route["spec"]) for route in self._stage.routes().values()))
         return ports or [{"name": f"port-{number}", "port": number} for number in sorted(numbers)]
 
     def _where(self) -> str:
