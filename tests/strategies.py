@@ -1,4 +1,4 @@
-"""Routes that look like those of users, for hypothesis: of every kind, with fields that nobody knows yet.
+"""Routes and Rollouts that look like those of users, for hypothesis: of every kind, with fields that nobody knows yet.
 
 A route has rules with the pair (Services `s` and `c`), with one of the two, with neither, and without backends; pairs
 with other backends beside them, several ports, weights or none; filters, timeouts and invented fields on every level.
@@ -170,3 +170,53 @@ def mirror_steps(draw: st.DrawFn, name: str, kind: str) -> Json:
     if kind == "HTTPRoute" and draw(st.booleans()):
         entry["path"] = {draw(st.sampled_from(["prefix", "exact"])): draw(st.sampled_from(PATHS))}
     return {"name": name, "match": [entry], "percentage": draw(st.sampled_from([None, 1, 30, 100]))}
+
+
+weights = st.integers(0, 100)
+steps = st.one_of(
+    st.builds(lambda weight: {"setWeight": weight}, weights),
+    st.just({"pause": {}}),
+    st.just({"setCanaryScale": {"matchTrafficWeight": False}}),
+    st.just({"experiment": {"templates": [{"name": "base", "specRef": "stable", "weight": 5}]}}),
+    st.builds(lambda body: {"setHeaderRoute": body}, header_steps("h")),
+    st.just({"setHeaderRoute": {"name": "h"}}),
+    st.builds(lambda body: {"setMirrorRoute": body}, mirror_steps("m", "HTTPRoute")),
+)
+
+
+@st.composite
+def rollouts(draw: st.DrawFn) -> Json:
+    """Draw a Rollout as the controller holds it."""
+    canary: Json = {"steps": draw(st.lists(steps, max_size=4))}
+    if draw(st.booleans()):
+        canary |= {"stableService": "s", "canaryService": "c"}
+    if draw(st.booleans()):
+        canary["pingPong"] = {"pingService": "ping", "pongService": "pong"}
+    routing = {
+        "managedRoutes": [{"name": name} for name in draw(st.lists(st.sampled_from(["h", "m"]), unique=True))],
+        "maxTrafficWeight": draw(st.sampled_from([None, 1000])),
+        "plugins": {"argoproj-labs/gatewayAPI": {"httpRoute": "web"}},
+    }
+    canary_status: Json = {"stablePingPong": draw(st.sampled_from(["", "ping", "pong"]))}
+    if draw(st.booleans()):
+        additional = [{"serviceName": "b", "podTemplateHash": "x", "weight": draw(weights)}]
+        canary_status |= {"currentExperiment": "web-1", "weights": {"additional": additional}}
+    return {
+        "metadata": {
+            "name": "web",
+            "namespace": "shop",
+            "uid": "u",
+            "generation": draw(st.integers(0, 3)),
+            "resourceVersion": "7",
+            "annotations": draw(st.sampled_from([{}, {"rollout.argoproj.io/revision": "2"}])),
+        },
+        "spec": {"strategy": {"canary": {**canary, "trafficRouting": routing}}},
+        "status": {
+            "abort": draw(st.booleans()),
+            "promoteFull": draw(st.booleans()),
+            "stableRS": draw(st.sampled_from(["", "a"])),
+            "currentPodHash": draw(st.sampled_from(["", "a", "b"])),
+            "currentStepIndex": draw(st.integers(0, 5)),
+            "canary": canary_status,
+        },
+    }

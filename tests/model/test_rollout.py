@@ -4,79 +4,11 @@ from typing import Any
 
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
-from tests.strategies import Json, header_steps, mirror_steps
+from tests.gob_view import through_gob
+from tests.strategies import Json, header_steps, mirror_steps, rollouts, weights
 
-from rollouts_gwapi_plugin.embedded.host.gotypes import argument
 from rollouts_gwapi_plugin.model.calls import HeaderRouteCall, MirrorRouteCall, RolloutCall, WeightCall
 from rollouts_gwapi_plugin.model.rollout import Rollout, SetMirrorRoute, parse_rollout
-from rollouts_gwapi_plugin.wire.gob import INTERFACE, Decoder, Interface
-from rollouts_gwapi_plugin.wire.gob.encode import Encoder
-
-MODELS: dict[str, type[RolloutCall]] = {
-    "SetWeight": WeightCall,
-    "SetHeaderRoute": HeaderRouteCall,
-    "SetMirrorRoute": MirrorRouteCall,
-}
-
-
-def through_gob(method: str, arguments: Json) -> RolloutCall:
-    """Read a call that went over the wire as Go sends it."""
-    decoder = Decoder()
-    decoder.receive(Encoder().encode(INTERFACE, argument(method, arguments)))
-    value = decoder.next_value()
-    assert isinstance(value, Interface)
-    return MODELS[method].model_validate(value.value)
-
-
-weights = st.integers(0, 100)
-steps = st.one_of(
-    st.builds(lambda weight: {"setWeight": weight}, weights),
-    st.just({"pause": {}}),
-    st.just({"setCanaryScale": {"matchTrafficWeight": False}}),
-    st.just({"experiment": {"templates": [{"name": "base", "specRef": "stable", "weight": 5}]}}),
-    st.builds(lambda body: {"setHeaderRoute": body}, header_steps("h")),
-    st.just({"setHeaderRoute": {"name": "h"}}),
-    st.builds(lambda body: {"setMirrorRoute": body}, mirror_steps("m", "HTTPRoute")),
-)
-
-
-@st.composite
-def rollouts(draw: st.DrawFn) -> Json:
-    """Draw a Rollout as the controller holds it."""
-    canary: Json = {"steps": draw(st.lists(steps, max_size=4))}
-    if draw(st.booleans()):
-        canary |= {"stableService": "s", "canaryService": "c"}
-    if draw(st.booleans()):
-        canary["pingPong"] = {"pingService": "ping", "pongService": "pong"}
-    routing = {
-        "managedRoutes": [{"name": name} for name in draw(st.lists(st.sampled_from(["h", "m"]), unique=True))],
-        "maxTrafficWeight": draw(st.sampled_from([None, 1000])),
-        "plugins": {"argoproj-labs/gatewayAPI": {"httpRoute": "web"}},
-    }
-    canary_status: Json = {"stablePingPong": draw(st.sampled_from(["", "ping", "pong"]))}
-    if draw(st.booleans()):
-        additional = [{"serviceName": "b", "podTemplateHash": "x", "weight": draw(weights)}]
-        canary_status |= {"currentExperiment": "web-1", "weights": {"additional": additional}}
-    return {
-        "metadata": {
-            "name": "web",
-            "namespace": "shop",
-            "uid": "u",
-            "generation": draw(st.integers(0, 3)),
-            "resourceVersion": "7",
-            "annotations": draw(st.sampled_from([{}, {"rollout.argoproj.io/revision": "2"}])),
-        },
-        "spec": {"strategy": {"canary": {**canary, "trafficRouting": routing}}},
-        "status": {
-            "abort": draw(st.booleans()),
-            "promoteFull": draw(st.booleans()),
-            "stableRS": draw(st.sampled_from(["", "a"])),
-            "currentPodHash": draw(st.sampled_from(["", "a", "b"])),
-            "currentStepIndex": draw(st.integers(0, 5)),
-            "canary": canary_status,
-        },
-    }
 
 
 def comparable(call: RolloutCall) -> Json:
