@@ -56,7 +56,7 @@ def rollout_crd() -> Any:
     command = ["go", "mod", "download", "-json", ROLLOUTS_MODULE]
     done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=300)
     path = Path(json.loads(done.stdout)["Dir"]) / "manifests" / "crds" / "rollout-crd.yaml"
-    return yaml.load(path.read_bytes(), _loader())
+    return next(yaml.load_all(path.read_bytes(), _loader()))
 
 
 def _loader() -> type[yaml.SafeLoader]:

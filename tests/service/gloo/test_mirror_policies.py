@@ -41,7 +41,9 @@ def test_a_policy_selects_exactly_its_route(mirroring: GlooShop) -> None:
     assert route["labels"] == {MIRROR_LABEL: name}
     metadata = mirroring.api.read("MirrorPolicy", "shop", name)["metadata"]
     assert metadata["ownerReferences"][0]["uid"] == mirroring.live()["metadata"]["uid"]
-    assert metadata["annotations"] == {"rollouts.argoproj.io/rollout": "shop/web"}
+    assert metadata["annotations"] == {
+        "rollouts.argoproj.io/rollout": "shop/web", "rollouts.argoproj.io/managed-route": "web/m"
+    }  # fmt: skip
 
 
 def test_the_same_names_on_two_tables_have_policies_of_their_own(api: ApiServer, mirroring: GlooShop) -> None:

@@ -10,8 +10,8 @@ from rollouts_gwapi_plugin.cli.demo.measure import Share, Stage
 from rollouts_gwapi_plugin.cli.demo.result import Result
 from rollouts_gwapi_plugin.cli.demo.traces import RouteTrace, told
 
-# A file or a pipe has no width of its own.
-WIDTH_WITHOUT_TERMINAL = 130
+# What the tables need. A narrower terminal wraps lines, which is better than to lose columns.
+MIN_WIDTH = 130
 # The first few show what kind of loss it is.
 SHOWN_LOSSES = 5
 PAIR = 2
@@ -20,8 +20,7 @@ PAIR = 2
 def report(result: Result, plot: Path) -> None:
     """Print the report."""
     console = Console(highlight=False)
-    if not console.is_terminal:
-        console = Console(highlight=False, width=WIDTH_WITHOUT_TERMINAL)
+    console.width = max(console.width if console.is_terminal else 0, MIN_WIDTH)
     console.print(_shares(result))
     console.print(_traces(result))
     console.print(f"plugin started in {result.start_seconds:.2f} s; {len(result.answers)} requests in all")

@@ -15,7 +15,9 @@ from rollouts_gwapi_plugin.routes.kinds import MIRROR_POLICY
 from rollouts_gwapi_plugin.routes.managed import Purpose
 from rollouts_gwapi_plugin.routes.mirror import ALL
 
+# For people: whose policy it is, and for which route of which RouteTable.
 ROLLOUT_ANNOTATION: Final = "rollouts.argoproj.io/rollout"
+ROUTE_ANNOTATION: Final = "rollouts.argoproj.io/managed-route"
 
 
 def mirror_policy(managed: ManagedRoute, table: Route, rollout: str) -> JsonObject:
@@ -29,7 +31,7 @@ def mirror_policy(managed: ManagedRoute, table: Route, rollout: str) -> JsonObje
         "name": name,
         "namespace": table.metadata.namespace,
         "labels": {"app.kubernetes.io/managed-by": "rollouts-gwapi-plugin"},
-        "annotations": {ROLLOUT_ANNOTATION: rollout},
+        "annotations": {ROLLOUT_ANNOTATION: rollout, ROUTE_ANNOTATION: f"{table.metadata.name}/{managed.item.name}"},
     }
     if table.metadata.uid:
         # A RouteTable that is deleted takes its policies along.
