@@ -114,6 +114,22 @@ def test_a_managed_route_that_becomes_another_kind_is_told_apart(steps: tuple[An
     assert isinstance(steps[1], SetHeaderRoute) == bool(after.record.headers)
 
 
+def test_a_mirror_rule_whose_target_somebody_changed_is_no_longer_ours() -> None:
+    """It mirrors elsewhere now: a recorded name alone makes no rule ours."""
+    value = parse_route(route(rule("s100 c0")))
+    view = _view(value, MIRROR)
+    mirror = {"type": "RequestMirror", "requestMirror": {"backendRef": {"name": "audit", "port": 80}}}
+    changed = parse_route(route(rule("s100 c0", name="r1", filters=[mirror]), rule("s100 c0")))
+    edited = parse_route(route(rule("s1 c1 x", name="r1", filters=[{**mirror, **_to_canary()}]), rule("s100 c0")))
+
+    assert ["", ""] == owners(changed, view)
+    assert ["mirror r1", ""] == owners(edited, view)
+
+
+def _to_canary() -> Json:
+    return {"requestMirror": {"backendRef": {"name": "c", "port": 80}}}
+
+
 def test_names_that_become_equal_are_told_apart_by_the_record() -> None:
     """`Canary_A` and `canary-a` would both be `canary-a`; each is removed by its own name."""
     first, second = (SetHeaderRoute.model_validate(header_step(name, f"X-{name}")) for name in ("Canary-A", "canary-a"))

@@ -178,6 +178,21 @@ def test_what_is_overtaken(theirs: Json, ours: Json, before: int, lost: bool) ->
     assert expected == overtaken(users, {0}, [Placed("m", _rule("c", ours), 0, before)], "HTTPRoute")
 
 
+@pytest.mark.parametrize(
+    ("left", "right", "expected"),
+    [
+        ({"type": "RegularExpression", "service": "a.*"}, {"service": "b"}, True),
+        ({"service": "a"}, {"type": "Exact", "service": "b"}, False),
+        ({"service": "a", "method": "x"}, {"method": "x"}, True),
+        ({"method": "x"}, {"method": "y"}, False),
+        ({}, {"method": "y"}, True),
+    ],
+)
+def test_grpc_methods_overlap_unless_they_surely_differ(left: Json, right: Json, expected: bool) -> None:  # noqa: FBT001
+    """An expression may match anything."""
+    assert expected == overlaps({"method": left}, {"method": right}, "GRPCRoute")
+
+
 def test_weighted_rules_are_not_asked_about() -> None:
     """Their own managed rules take care of their requests."""
     users = [_rule("s c", _match()), _rule("s c", _match(A="1"))]

@@ -80,11 +80,6 @@ class Desired:
     # What only RouteTables know.
     gloo: GlooConfig | None = None
 
-    @property
-    def stable_weight(self) -> int:
-        """What is left for stable."""
-        return max(0, self.max_weight - self.weight - sum(destination.weight for destination in self.destinations))
-
 
 def services(rollout: Rollout) -> tuple[str, str]:
     """Return the stable and the canary Service; ping-pong wins where both are given, as in the controller.

@@ -28,11 +28,17 @@ from rollouts_gwapi_plugin.routes.weights import ExperimentError, Split, split_o
 
 @dataclass(frozen=True)
 class Scope:
-    """How this route takes part: its kind, whether header routes are wanted on it, and what its CRD keeps."""
+    """How this route takes part: its kind, whether header routes are wanted on it, and what its CRD keeps and takes.
+
+    `percent_doubt` says why a mirror's percentage is not kept, where that is more than that the CRD drops it;
+    `most_rules` is how many rules the CRD takes, None where that is not known.
+    """
 
     kind: RouteKind
     takes_headers: bool = False
     keeps_mirror_percent: bool = True
+    percent_doubt: str = ""
+    most_rules: int | None = None
 
 
 @dataclass(frozen=True)
@@ -78,7 +84,7 @@ def set_managed_route(route: Route, step: ManagedStep, desired: Desired, view: R
         raise RouteError(f"{route}: a managed route can't be set: the step has no name")
     standing = take_apart(route, desired, view, scope.kind, setting=frozenset({step.name}))
     if not step.match:
-        return _unset(standing, step.name)
+        return _unset(standing, step.name, scope)
     _refuse_silent_full_mirror(route, step, scope)
     pair, notes = find_pair(route, _selected(standing), desired)
     managed = regenerate(standing, standing.users, pair, {**_others(standing, step.name), step.name: step}, None)
@@ -86,7 +92,7 @@ def set_managed_route(route: Route, step: ManagedStep, desired: Desired, view: R
     if step.name not in names and not _mirrors_nothing(step):
         reasons = "; ".join(note.text for note in managed.notes) or "no rule and the step have requests in common"
         raise RouteError(f"{route}: managed route {step.name} can't be set: {reasons}")
-    outcome = _finish(standing, standing.users, managed, pair)
+    outcome = _finish(standing, scope, standing.users, managed, pair)
     return replace(outcome, notes=(*notes, *outcome.notes))
 
 
@@ -96,7 +102,7 @@ def _others(standing: Standing, name: str) -> dict[str, ManagedStep | None]:
     return {other: None if keep else step for other, step in standing.steps().items() if other != name}
 
 
-def _unset(standing: Standing, name: str) -> Outcome:
+def _unset(standing: Standing, name: str, scope: Scope) -> Outcome:
     """Remove one managed route; what is gone already, or stands on a rule that lost its pair, can be removed, too."""
     if name not in standing.owned_names:
         return Outcome(standing.route, standing.record_of(standing.managed_rules()))
@@ -104,9 +110,9 @@ def _unset(standing: Standing, name: str) -> Outcome:
         pair, notes = find_pair(standing.route, _selected(standing), standing.desired)
     except RouteError:
         rest = tuple(item for item in standing.managed_rules() if item.owned.name != name)
-        return _finish(standing, standing.users, Managed(rest, ()), None)
+        return _finish(standing, scope, standing.users, Managed(rest, ()), None)
     managed = regenerate(standing, standing.users, pair, _others(standing, name), None)
-    outcome = _finish(standing, standing.users, managed, pair)
+    outcome = _finish(standing, scope, standing.users, managed, pair)
     return replace(outcome, notes=(*notes, *outcome.notes))
 
 
@@ -118,7 +124,7 @@ def remove_managed_routes(route: Route, desired: Desired, view: RecordView, scop
         pair, _ = find_pair(route, _selected(standing), desired)
     except RouteError:
         pair = None
-    return _finish(standing, standing.users, Managed((), ()), pair)
+    return _finish(standing, scope, standing.users, Managed((), ()), pair)
 
 
 def give_back(route: Route, desired: Desired, view: RecordView, scope: Scope, *, weights: bool) -> Outcome:
@@ -246,12 +252,10 @@ def _weigh_and_heal(standing: Standing, pair: Pair, scope: Scope, *, experiments
     wanted, notes = _wanted(standing, scope)
 
     def finish(steps: Steps) -> Outcome:
-        return _finish(standing, users, regenerate(standing, users, pair, steps, split), pair, split)
+        return _finish(standing, scope, users, regenerate(standing, users, pair, steps, split), pair, split)
 
     try:
         outcome = finish(wanted)
-    except ExperimentError:
-        raise
     except RouteError:
         possible, told = _possible(standing, wanted, finish)
         outcome, notes = finish(possible), (*notes, *told)
@@ -265,8 +269,6 @@ def _possible(standing: Standing, wanted: Steps, finish: Callable[[Steps], Outco
     for name, step in wanted.items():
         try:
             finish({**steps, name: step})
-        except ExperimentError:
-            raise
         except RouteError as error:
             text = f"{standing.route}: managed route {name} is left as it is: {error}"
             notes.append(Note("ManagedRouteNotRestored", text))
@@ -315,10 +317,10 @@ def _refuse_silent_full_mirror(route: Route, step: ManagedStep, scope: Scope) ->
     if isinstance(step, SetMirrorRoute) and not scope.keeps_mirror_percent:
         percent = 100 if step.percentage is None else step.percentage
         if 0 < percent < 100:  # noqa: PLR2004 - per cent
+            why = scope.percent_doubt or f"the installed {scope.kind.kind} CRD drops requestMirror.percent"
             raise RouteError(
-                f"{route}: managed route {step.name} asks to mirror {percent} %, but the installed {scope.kind.kind}"
-                " CRD drops requestMirror.percent and would mirror everything; install Gateway API 1.3 or later,"
-                " or mirror 100 %"
+                f"{route}: managed route {step.name} asks to mirror {percent} %, but {why}; without it everything would"
+                " be mirrored. Install Gateway API 1.3 or later, or mirror 100 %"
             )
 
 
@@ -336,7 +338,12 @@ def _canary_weights(rules: Sequence[Rule], pair: Pair) -> list[int]:
 
 
 def _finish(
-    standing: Standing, users: Sequence[Rule], managed: Managed, pair: Pair | None, split: Split | None = None
+    standing: Standing,
+    scope: Scope,
+    users: Sequence[Rule],
+    managed: Managed,
+    pair: Pair | None,
+    split: Split | None = None,
 ) -> Outcome:
     """Put rules and label together, check the limits, and say what the record should be."""
     rules = standing.assemble(users, managed.rules)
@@ -345,7 +352,7 @@ def _finish(
     weighted = pair is not None and any(_canary_weights(_weighted(users, pair, standing), pair))
     stands = weighted or not record.empty
     route = mark_in_progress(route, standing.desired.label, standing.desired.rollout, standing=stands)
-    check_limits(standing.route, route, standing.kind)
+    check_limits(standing.route, route, standing.kind, scope.most_rules)
     return Outcome(route, record, (*managed.notes, *_old_entries(standing)))
 
 
