@@ -202,3 +202,29 @@ def test_unknown_is_an_error_not_a_guess(api: Any, connect: Connect, routes: Res
         Discovery(connect(api)).preserves(routes, NAME, deadline=soon())
     with pytest.raises(errors.NotFound):
         Discovery(connect(api)).preserves(routes, NAME, sample={"spec": {}}, deadline=soon())
+
+
+def test_how_many_rules_a_route_may_have_is_read_once(
+    api: Any, connect: Connect, routes: ResourceType, fake_time: Any
+) -> None:
+    """The installed schema's limit is remembered as kept fields are, until it is forgotten or old."""
+    document = openapi("HTTPRoute")
+    schema = document["components"]["schemas"]["io.HTTPRoute"]
+    rules = schema["properties"]["spec"]["properties"]["rules"]
+    rules["maxItems"] = 64
+    api.objects = {f"/openapi/v3{V1}": document}
+    discovery = Discovery(connect(api), timing=fake_time.timing)
+    found = [discovery.most_items(routes, "spec.rules", deadline=soon()) for _ in range(3)]
+    rules["maxItems"] = 16
+    discovery.forget(routes)
+    found.append(discovery.most_items(routes, "spec.rules", deadline=soon()))
+    rules["maxItems"] = 32
+    fake_time.sleep(SCHEMA_SECONDS)
+    found.append(discovery.most_items(routes, "spec.rules", deadline=soon()))
+
+    assert (found, len(api.requests)) == ([64, 64, 64, 16, 32], 3)
+
+
+def test_without_a_schema_the_number_of_rules_is_not_known(api: Any, connect: Connect, routes: ResourceType) -> None:
+    """That is no error: the Gateway API's own limit holds then."""
+    assert Discovery(connect(api)).most_items(routes, "spec.rules", deadline=soon()) is None

@@ -1,10 +1,10 @@
-"""Whether a schema keeps a field: CRDs name what they keep, unless they keep all."""
+"""Whether a schema keeps a field (CRDs name what they keep, unless they keep all), and how much a list may hold."""
 
 from typing import Any
 
 import pytest
 
-from rollouts_gwapi_plugin.kube.schema import has, keeps, kind_schema
+from rollouts_gwapi_plugin.kube.schema import has, keeps, kind_schema, most_items
 from rollouts_gwapi_plugin.model.kube import ResourceType
 
 ROUTES = ResourceType("gateway.networking.k8s.io", "v1", "httproutes", "HTTPRoute")
@@ -99,3 +99,23 @@ def test_schema_is_found_by_kind() -> None:
 def test_object_has_a_path(value: Any, path: str, *, expected: bool) -> None:
     """An object has a path if some item of each list on the way has the rest; 0 is a value, null is none."""
     assert has(value, path) is expected
+
+
+@pytest.mark.parametrize(
+    ("path", "most"),
+    [
+        ("spec.rules", 16),
+        ("spec.rules[].matches", 64),
+        ("spec.rules[].name", None),
+        ("spec.other[].x", None),
+        ("x", None),
+    ],
+)
+def test_how_many_items_a_list_may_have(path: str, most: int | None) -> None:
+    """As the schema says, also behind a reference; None where it does not, or has no such list."""
+    rule = {"type": "object", "properties": {"name": {"type": "string"}, "matches": {"type": "array", "maxItems": 64}}}
+    rules = {"type": "array", "maxItems": 16, "items": {"$ref": "#/components/schemas/Rule"}}
+    schema = {"properties": {"spec": {"properties": {"rules": rules, "other": {"maxItems": True}}}}}
+
+    assert most == most_items({"components": {"schemas": {"Rule": rule}}}, schema, path)
+    assert most_items({}, {"properties": {"spec": {"maxItems": True}}}, "spec") is None

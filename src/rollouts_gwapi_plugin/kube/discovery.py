@@ -13,7 +13,7 @@ from typing import Protocol, TypeVar
 
 from rollouts_gwapi_plugin.errors import Forbidden, KindNotFound, NotFound
 from rollouts_gwapi_plugin.kube.deadline import REAL_TIME, Deadline, Timing
-from rollouts_gwapi_plugin.kube.schema import has, keeps, kind_schema
+from rollouts_gwapi_plugin.kube.schema import has, keeps, kind_schema, most_items
 from rollouts_gwapi_plugin.log import get_logger
 from rollouts_gwapi_plugin.model.base import JsonObject
 from rollouts_gwapi_plugin.model.kube import ResourceType
@@ -58,6 +58,7 @@ class Discovery:
         self._served: dict[tuple[str, str, tuple[str, ...]], ResourceType] = {}
         self._listings: dict[tuple[str, str], _Listing] = {}
         self._kept: dict[tuple[ResourceType, str], tuple[bool, float]] = {}
+        self._most: dict[tuple[ResourceType, str], tuple[int | None, float]] = {}
 
     def resource(
         self, group: str, plural: str, kind: str, versions: Sequence[str], *, deadline: Deadline
@@ -119,6 +120,7 @@ class Discovery:
             self._served = {key: value for key, value in self._served.items() if key[0] != resource.group}
             self._listings = {key: value for key, value in self._listings.items() if key[0] != resource.group}
             self._kept = {key: value for key, value in self._kept.items() if key[0].group != resource.group}
+            self._most = {key: value for key, value in self._most.items() if key[0].group != resource.group}
 
     def preserves(
         self, resource: ResourceType, path: str, *, sample: JsonObject | None = None, deadline: Deadline
@@ -147,6 +149,23 @@ class Discovery:
             self._kept[key] = (answer, self._timing.clock() + SCHEMA_SECONDS)
         return answer
 
+    def most_items(self, resource: ResourceType, path: str, *, deadline: Deadline) -> int | None:
+        """Return how many items the list at `path` may have, None where the API server shows no schema that says so.
+
+        Raises:
+            KubeError: It can't be asked.
+        """
+        key = (resource, path)
+        with self._lock:
+            most, until = self._most.get(key, (None, 0.0))
+        if self._timing.clock() < until:
+            return most
+        document, schema = self._schema(resource, deadline)
+        most = None if schema is None else most_items(document, schema, path)
+        with self._lock:
+            self._most[key] = (most, self._timing.clock() + SCHEMA_SECONDS)
+        return most
+
     def _listing(self, group: str, version: str, deadline: Deadline) -> dict[str, str] | None:
         """Return the kinds by plural of a version, None where we may not ask."""
         with self._lock:
@@ -166,12 +185,16 @@ class Discovery:
         return kinds
 
     def _from_schema(self, resource: ResourceType, path: str, deadline: Deadline) -> bool | None:
+        document, schema = self._schema(resource, deadline)
+        return None if schema is None else keeps(document, schema, path)
+
+    def _schema(self, resource: ResourceType, deadline: Deadline) -> tuple[JsonObject, JsonObject | None]:
+        """Return the document and the kind's schema in it, None where there is none for us."""
         try:
             document = self._client.raw_get(f"/openapi/v3{resource.path}", deadline=deadline)
         except (Forbidden, NotFound):
-            return None
-        schema = kind_schema(document, resource)
-        return None if schema is None else keeps(document, schema, path)
+            return {}, None
+        return document, kind_schema(document, resource)
 
     def _from_dry_run(self, resource: ResourceType, path: str, sample: JsonObject | None, deadline: Deadline) -> bool:
         if sample is None or not has(sample, path):

@@ -1,7 +1,8 @@
-"""Whether a field survives a write: read from the API server's OpenAPI v3 document of a group and version.
+"""What an API server takes of a kind: read from its OpenAPI v3 document of a group and version.
 
-Takes the document and a path such as `spec.rules[].name`; returns whether the kind's schema keeps the field. A CRD
-drops ("prunes") every field that its schema does not name, silently, unless the schema says that it keeps unknown ones.
+Takes the document and a path such as `spec.rules[].name`; returns whether the kind's schema keeps the field, or how
+many items a list may have. A CRD drops ("prunes") every field that its schema does not name, silently, unless the
+schema says that it keeps unknown ones.
 """
 
 from typing import Any
@@ -41,6 +42,19 @@ def keeps(document: JsonObject, schema: JsonObject, path: str) -> bool:
         if part.endswith("[]"):
             here = _resolved(document, here.get("items") or {})
     return True
+
+
+def most_items(document: JsonObject, schema: JsonObject, path: str) -> int | None:
+    """Return how many items the list at a path may have, None where the schema does not say."""
+    here = _resolved(document, schema)
+    for part in path.split("."):
+        properties = here.get("properties")
+        below = properties.get(part.removesuffix("[]")) if isinstance(properties, dict) else None
+        here = _resolved(document, below)
+        if part.endswith("[]"):
+            here = _resolved(document, here.get("items"))
+    most = here.get("maxItems")
+    return most if type(most) is int else None
 
 
 def has(value: Any, path: str) -> bool:

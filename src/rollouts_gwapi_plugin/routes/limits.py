@@ -1,5 +1,6 @@
 """What the API would refuse, found before the write and said in our words (decision D22)."""
 
+from collections.abc import Callable
 from typing import Final
 
 from rollouts_gwapi_plugin.errors import RouteError
@@ -16,8 +17,14 @@ MAX_MATCHES_OF_ROUTE: Final = 128
 MAX_HEADERS: Final = 16
 
 
-def check_limits(before: Route, after: Route, kind: RouteKind) -> None:
+def check_limits(before: Route, after: Route, kind: RouteKind, most_rules: int | None = None) -> None:
     """Refuse a change that the API would refuse; what was over a limit before is not our doing and is let through.
+
+    Args:
+        before: The route as it is.
+        after: The route as it would be.
+        kind: Its kind.
+        most_rules: How many rules the installed CRD takes, if that is known.
 
     Raises:
         RouteError: with the object, the field, the value, the limit and a way out.
@@ -26,37 +33,47 @@ def check_limits(before: Route, after: Route, kind: RouteKind) -> None:
     if after is before:
         return
     version = after.api_version.rpartition("/")[2]
-    most = 1 if version in kind.one_rule_versions else MAX_RULES
-    _at_most(after, "spec.rules", len(before.rules), len(after.rules), most)
+    who = "the Gateway API" if most_rules is None else f"the installed {kind.kind} CRD"
+    most = 1 if version in kind.one_rule_versions else most_rules or MAX_RULES
+    _at_most(after, "spec.rules", len(before.rules), len(after.rules), most, who)
     if kind.match is not None:
         old, new = _matches(before), _matches(after)
         _at_most(after, "matches of all rules together", old, new, MAX_MATCHES_OF_ROUTE)
     for index, rule in enumerate(after.rules):
         if not any(rule is old for old in before.rules):
-            _check_rule(after, f"spec.rules[{index}]" + (f" ({rule.name})" if rule.name else ""), rule)
+            _check_rule(before, after, f"spec.rules[{index}]" + (f" ({rule.name})" if rule.name else ""), rule)
 
 
 def _matches(route: Route) -> int:
     return sum(len(rule.matches or [{}]) for rule in route.rules)
 
 
-def _at_most(route: Route, field: str, before: int, count: int, limit: int) -> None:
+def _at_most(route: Route, field: str, before: int, count: int, limit: int, who: str = "the Gateway API") -> None:
     if count > max(limit, before):
         raise RouteError(
-            f"{route}: {field}: {count} needed, the Gateway API takes {limit}; nothing was written."
+            f"{route}: {field}: {count} needed, {who} takes {limit}; nothing was written."
             " Split the route, or let the plugin manage one rule only (ruleName)"
         )
 
 
-def _check_rule(route: Route, where: str, rule: Rule) -> None:
-    _at_most(route, f"{where}.backendRefs", 0, len(rule.backends), MAX_BACKENDS)
-    _at_most(route, f"{where}.filters", 0, len(rule.filters or []), MAX_FILTERS)
-    _at_most(route, f"{where}.matches", 0, len(rule.matches or []), MAX_MATCHES)
-    for number, match in enumerate(rule.matches or []):
-        _at_most(route, f"{where}.matches[{number}].headers", 0, len(match.get("headers") or []), MAX_HEADERS)
+def _check_rule(before: Route, route: Route, where: str, rule: Rule) -> None:
+    lists: tuple[tuple[str, Callable[[Rule], int], int], ...] = (
+        ("backendRefs", lambda item: len(item.backends), MAX_BACKENDS),
+        ("filters", lambda item: len(item.filters or []), MAX_FILTERS),
+        ("matches", lambda item: len(item.matches or []), MAX_MATCHES),
+        ("matches[].headers", _most_headers, MAX_HEADERS),
+    )
+    for field, count, limit in lists:
+        # A newer API may take more than we know: what some rule of the route has is no reason to refuse another.
+        known = max((count(old) for old in before.rules), default=0)
+        _at_most(route, f"{where}.{field}", known, count(rule), limit)
     for number, ref in enumerate(rule.backends):
         if not 0 <= ref.effective_weight <= MAX_API_WEIGHT:
             raise RouteError(
                 f"{route}: {where}.backendRefs[{number}] ({ref.name}): weight {ref.effective_weight} is outside"
                 f" 0..{MAX_API_WEIGHT}; nothing was written"
             )
+
+
+def _most_headers(rule: Rule) -> int:
+    return max((len(match.get("headers") or []) for match in rule.matches or []), default=0)

@@ -1,7 +1,7 @@
 """Managed mirror rules: what source and step both match is answered as before, and copied to the canary (D12, D15)."""
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 from rollouts_gwapi_plugin.errors import RouteError
 from rollouts_gwapi_plugin.model.base import JsonObject
@@ -23,6 +23,8 @@ from rollouts_gwapi_plugin.routes.sources import (
 )
 
 ALL: Final = 100
+# What a mirror's backendRef may have of a rule's.
+_REFERENCE: Final = ("group", "kind", "namespace", "name", "port")
 
 
 def mirror_percent(step: SetMirrorRoute) -> int:
@@ -99,8 +101,29 @@ def _narrow(match: JsonObject, asked: RouteMatch, match_kind: MatchKind, where: 
 
 def _mirror(basis: Rule, pair: Pair, percent: int) -> Rule:
     backend = canary_of(basis, pair).dump()
-    target = {field: backend[field] for field in ("group", "kind", "namespace", "name", "port") if field in backend}
+    target = {field: backend[field] for field in _REFERENCE if field in backend}
     mirror: JsonObject = {"backendRef": target}
     if percent < ALL:
         mirror["percent"] = percent
     return basis.replace(filters=[*(basis.filters or []), {"type": "RequestMirror", "requestMirror": mirror}])
+
+
+def percent_sample(raw: JsonObject) -> JsonObject:
+    """Return the route with a percentage in some rule, to be tried as a dry-run write; without backends as it is."""
+    rules = rules_of(raw)
+    for index, rule in enumerate(rules):
+        backends = rule.get("backendRefs") if isinstance(rule, dict) else None
+        target = backends[0] if isinstance(backends, list) and backends else None
+        if isinstance(target, dict):
+            kept = {field: target[field] for field in _REFERENCE if field in target}
+            item = {"type": "RequestMirror", "requestMirror": {"backendRef": kept, "percent": ALL // 2}}
+            changed = {**rule, "filters": [*(rule.get("filters") or []), item]}
+            return {**raw, "spec": {**raw["spec"], "rules": [*rules[:index], changed, *rules[index + 1 :]]}}
+    return raw
+
+
+def rules_of(raw: JsonObject) -> list[Any]:
+    """Return the rules of a route that was not parsed yet, whatever it holds."""
+    spec = raw.get("spec")
+    rules = spec.get("rules") if isinstance(spec, dict) else None
+    return rules if isinstance(rules, list) else []

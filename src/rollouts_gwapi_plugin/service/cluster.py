@@ -9,6 +9,7 @@ from rollouts_gwapi_plugin.kube.client import KubeClient
 from rollouts_gwapi_plugin.kube.deadline import Deadline
 from rollouts_gwapi_plugin.kube.discovery import Discovery
 from rollouts_gwapi_plugin.kube.event_post import post_event
+from rollouts_gwapi_plugin.model.base import JsonObject
 from rollouts_gwapi_plugin.model.kube import ResourceType
 from rollouts_gwapi_plugin.model.settings import ServiceSettings
 from rollouts_gwapi_plugin.observe.events import EventRecorder
@@ -30,12 +31,31 @@ class Cluster:
         """Return the kind at the version that the API server serves (D23)."""
         return self.discovery.resource(kind.group, kind.plural, kind.kind, kind.versions, deadline=deadline)
 
-    def keeps_mirror_percent(self, resource: ResourceType, deadline: Deadline) -> bool:
+    def keeps_mirror_percent(
+        self, resource: ResourceType, deadline: Deadline, sample: JsonObject | None = None
+    ) -> bool:
         """Return whether the installed CRD keeps a mirror's percentage; not knowing counts as no (D18)."""
+        return not self.loses_mirror_percent(resource, deadline, sample)
+
+    def loses_mirror_percent(self, resource: ResourceType, deadline: Deadline, sample: JsonObject | None = None) -> str:
+        """Return why a mirror's percentage can't be relied on; empty where it can.
+
+        `sample` is a route with one, which is tried as a dry-run write where the API server shows no schema.
+        """
         try:
-            return self.discovery.preserves(resource, MIRROR_PERCENT, deadline=deadline)
+            kept = self.discovery.preserves(resource, MIRROR_PERCENT, sample=sample, deadline=deadline)
+        except KubeError as error:
+            return (
+                f"it can't be found out whether the installed {resource.kind} CRD keeps requestMirror.percent: {error}"
+            )
+        return "" if kept else f"the installed {resource.kind} CRD drops requestMirror.percent"
+
+    def most_rules(self, resource: ResourceType, deadline: Deadline) -> int | None:
+        """Return how many rules the installed CRD takes; None where that can't be found out."""
+        try:
+            return self.discovery.most_items(resource, "spec.rules", deadline=deadline)
         except KubeError:
-            return False
+            return None
 
 
 class Connector:

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rollouts_gwapi_plugin.errors import PluginError, RouteError
 from rollouts_gwapi_plugin.kube.deadline import Deadline
@@ -11,6 +11,8 @@ from rollouts_gwapi_plugin.model.rollout import Rollout, SetMirrorRoute
 from rollouts_gwapi_plugin.model.routes import Route
 from rollouts_gwapi_plugin.routes.desired import Desired, ManagedStep
 from rollouts_gwapi_plugin.routes.dispatch import reconciler_of
+from rollouts_gwapi_plugin.routes.limits import MAX_RULES
+from rollouts_gwapi_plugin.routes.mirror import percent_sample, rules_of
 from rollouts_gwapi_plugin.routes.notes import Note
 from rollouts_gwapi_plugin.routes.reconcile import Outcome, Scope
 from rollouts_gwapi_plugin.routes.record import RecordView, RouteRecord
@@ -75,14 +77,19 @@ class Work:
 
     def scope(self, target: Target) -> Scope:
         """Return how the route takes part."""
-        asks_percent = any(
-            isinstance(step, SetMirrorRoute) and step.percentage not in (None, 0, 100) for step in self._steps()
-        )
-        keeps = True
-        in_the_route = target.kind.match is not None and target.kind.companion is None
-        if asks_percent and in_the_route and target.resource is not None:
-            keeps = self.cluster.keeps_mirror_percent(target.resource, self.deadline)
-        return Scope(target.kind, target.takes_headers, keeps)
+        plain = Scope(target.kind, target.takes_headers)
+        # A kind with companions has its mirrors in them.
+        if target.kind.match is None or target.kind.companion is not None or target.resource is None:
+            return plain
+        doubt = ""
+        if any(isinstance(step, SetMirrorRoute) and step.percentage not in (None, 0, 100) for step in self._steps()):
+            sample = percent_sample(target.raw or {})
+            doubt = self.cluster.loses_mirror_percent(target.resource, self.deadline, sample)
+        rules = len(rules_of(target.raw or {}))
+        # Each managed route has a rule for each of the user's at most; the API is asked only where that may be many.
+        crowded = rules * (1 + len(self.desired.managed_names)) > MAX_RULES
+        most = self.cluster.most_rules(target.resource, self.deadline) if crowded else None
+        return replace(plain, keeps_mirror_percent=not doubt, percent_doubt=doubt, most_rules=most)
 
     def _steps(self) -> Iterable[ManagedStep]:
         return (*self.desired.all_steps, *self.desired.steps.values())
