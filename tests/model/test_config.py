@@ -57,6 +57,8 @@ def test_single_and_listed_routes_are_merged() -> None:
 
     assert [("a", True), ("b", True), ("c", False)] == [(e.name, e.use_header_routes) for e in config.entries("http")]
     assert ("http", "tcp") == config.families
+    assert set(config.families) < set(config.known_families)
+    assert "grpcRouteSelector" == config.selector_key("grpc")
 
 
 def test_unknown_keys_are_accepted_and_listed_by_path() -> None:

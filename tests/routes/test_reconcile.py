@@ -210,3 +210,15 @@ def test_the_sample_has_a_percentage_in_the_first_rule_with_a_backend() -> None:
     assert {**rules[3], "filters": [{"type": "X"}, mirror]} == sample["spec"]["rules"][3]
     assert [*rules[:3], rules[4]] == [*sample["spec"]["rules"][:3], sample["spec"]["rules"][4]]
     assert [{"type": "X"}] == raw["spec"]["rules"][3]["filters"]  # type: ignore[index]
+
+
+def test_a_destination_that_can_not_be_had_is_an_error_unless_the_canary_is_lowered() -> None:
+    """What the service found out about it is the text, with the route's name (D31)."""
+    value = made(rule("s90 c10"))
+    problem = replace(DESIRED, destinations=(Destination("b", 5),), destination_problem="Service b is missing")
+
+    with pytest.raises(RouteError, match="^HTTPRoute shop/web: Service b is missing$"):
+        set_weight(value, problem, NOTHING_RECORDED, SCOPE)
+    lowered = set_weight(value, replace(problem, weight=5), NOTHING_RECORDED, SCOPE)
+    assert "HTTPRoute shop/web: Service b is missing" == str(lowered.problem)
+    assert [95, 5] == [ref.weight for ref in lowered.route.rules[0].backends]
