@@ -217,7 +217,7 @@ def test_a_destination_that_can_not_be_had_is_an_error_unless_the_canary_is_lowe
     value = made(rule("s90 c10"))
     problem = replace(DESIRED, destinations=(Destination("b", 5),), destination_problem="Service b is missing")
 
-    with pytest.raises(RouteError, match="^HTTPRoute shop/web: Service b is missing$"):
+    with pytest.raises(RouteError, match=r"^HTTPRoute shop/web: Service b is missing$"):
         set_weight(value, problem, NOTHING_RECORDED, SCOPE)
     lowered = set_weight(value, replace(problem, weight=5), NOTHING_RECORDED, SCOPE)
     assert "HTTPRoute shop/web: Service b is missing" == str(lowered.problem)
