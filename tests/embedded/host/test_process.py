@@ -11,8 +11,10 @@ import pytest
 
 from rollouts_gwapi_plugin.embedded.apiserver import ApiServer
 from rollouts_gwapi_plugin.embedded.host.cluster import Call
+from rollouts_gwapi_plugin.embedded.host.netrpc import NetRpcClient
 from rollouts_gwapi_plugin.embedded.host.process import ChildPlugin, PluginProcess
 from rollouts_gwapi_plugin.errors import HandshakeError, RpcError
+from rollouts_gwapi_plugin.wire.yamux import Session
 
 PLUGIN = [sys.executable, "-m", "rollouts_gwapi_plugin"]
 TRANSPORTS = pytest.mark.parametrize("transport", ["netrpc", "grpc"])
@@ -60,6 +62,22 @@ def test_a_dead_plugin_is_an_error(tmp_path: Path, transport: str) -> None:
     with pytest.raises(RpcError):
         plugin.close()
     assert plugin.process.exit_code == -signal.SIGKILL
+
+
+def test_the_answer_to_quit_may_be_lost(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A plugin that closes the connection in place of an answer to Quit has ended as asked (Go's do so at times)."""
+    plugin = ChildPlugin(PLUGIN, {"HOME": str(tmp_path)})
+    receive = Session.receive
+
+    def lose(session: Session, data: bytes) -> list[Any]:
+        receive(session, data)
+        raise ConnectionResetError
+
+    plugin.ping()
+    monkeypatch.setattr(NetRpcClient, "ping", lambda _: monkeypatch.setattr(Session, "receive", lose))
+    plugin.close()
+
+    assert plugin.ended_by_itself is True
 
 
 @pytest.mark.parametrize(

@@ -36,15 +36,18 @@ class GrpcClient:
         target = f"unix:{line.address}" if line.network == "unix" else line.address
         self._channel = grpc.insecure_channel(target)
         self._health: Any = health_pb2_grpc.HealthStub(self._channel)
-        self.ping()
+        self._check(wait=True)
         pool = DescriptorPool(ProtoReflectionDescriptorDatabase(self._channel))
         self._methods = dict(pool.FindServiceByName(SERVICE).methods_by_name)
 
     def ping(self) -> None:
         """Ask whether it is alive."""
+        self._check(wait=False)
+
+    def _check(self, *, wait: bool) -> None:
         request = health_pb2.HealthCheckRequest(service="plugin")
         try:
-            answer = self._health.Check(request, timeout=CALL_SECONDS, wait_for_ready=True)
+            answer = self._health.Check(request, timeout=CALL_SECONDS, wait_for_ready=wait)
         except grpc.RpcError as error:
             raise _broken("the health check", error) from error
         if answer.status != health_pb2.HealthCheckResponse.SERVING:
@@ -70,14 +73,20 @@ class GrpcClient:
         return Reply(error=fields.get("errorString", ""), text=fields.get("type", ""))
 
     def quit(self) -> None:
-        """Ask the plugin to end, wait for its answer, close."""
+        """Ask the plugin to end, wait for its answer or for the end of the connection, close.
+
+        Go's plugins stop their server inside the call, which may lose the answer (go-plugin, grpc_controller.go); one
+        that was gone before is an error.
+        """
         shutdown: Any = self._channel.unary_unary(
             SHUTDOWN, request_serializer=lambda _: b"", response_deserializer=lambda data: data
         )
         try:
+            self.ping()
             shutdown(b"", timeout=CALL_SECONDS)
         except grpc.RpcError as error:
-            raise _broken("Shutdown", error) from error
+            if error.code() is not grpc.StatusCode.UNAVAILABLE:
+                raise _broken("Shutdown", error) from error
         finally:
             self._channel.close()
 

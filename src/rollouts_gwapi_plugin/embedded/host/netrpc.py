@@ -5,6 +5,7 @@ must always hold: every call on the session and its bytes go out under one lock,
 call that waits gets the error.
 """
 
+import contextlib
 import socket
 import threading
 from concurrent.futures import Future
@@ -27,6 +28,10 @@ PLUGIN_NAME = "RpcTrafficRouterPlugin"
 CALL_SECONDS = 60.0
 CONNECT_SECONDS = 5.0
 _CHUNK = 64 * 1024
+
+
+class ConnectionEndedError(RpcError):
+    """The plugin closed the connection, or is gone."""
 
 
 class NetRpcClient:
@@ -67,9 +72,15 @@ class NetRpcClient:
         return Reply(error=body.get("ErrorString", ""))
 
     def quit(self) -> None:
-        """Ask the plugin to end, wait for its answer, close."""
+        """Ask the plugin to end, wait for its answer or for the end of the connection, close.
+
+        Go's plugins begin to end before they answer, so the answer may be lost (go-plugin, rpc_server.go); one that
+        was gone before is an error.
+        """
         try:
-            self._call(self._control, "Control.Quit", BOOL, value=True)
+            self.ping()
+            with contextlib.suppress(ConnectionEndedError):
+                self._call(self._control, "Control.Quit", BOOL, value=True)
         finally:
             self._socket.close()
             self._thread.join(CONNECT_SECONDS)
@@ -91,7 +102,7 @@ class NetRpcClient:
         future: Future[ReplyReceived] = Future()
         with self._lock:
             if self._failure is not None:
-                raise RpcError(f"{method}: the connection has ended: {self._failure}") from self._failure
+                raise ConnectionEndedError(f"{method}: the connection has ended: {self._failure}") from self._failure
             number, data = self._clients[stream].call(method, go_type, value)
             self._waiting[stream, number] = future
             self._session.send(stream, data)
@@ -114,7 +125,7 @@ class NetRpcClient:
         try:
             self._socket.sendall(self._session.data_to_send())
         except OSError as error:
-            raise RpcError(f"the connection has ended: {error}") from error
+            raise ConnectionEndedError(f"the connection has ended: {error}") from error
 
     def _receive(self) -> None:
         try:
@@ -150,7 +161,7 @@ class NetRpcClient:
             waiting, self._waiting = self._waiting, {}
         self._dialled.set()
         for future in waiting.values():
-            future.set_exception(RpcError(f"the connection has ended: {error}"))
+            future.set_exception(ConnectionEndedError(f"the connection has ended: {error}"))
 
 
 def _connect(line: HandshakeLine) -> socket.socket:
