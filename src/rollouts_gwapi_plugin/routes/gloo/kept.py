@@ -51,6 +51,8 @@ class Kept:
     original: Original
     stable: Out | None = None
     canary: Out | None = None
+    # Experiments' Services that we put into the route: with a lost ledger they are known by this.
+    experiments: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -138,6 +140,7 @@ def _read(entry: Any) -> Kept:
         ),
         stable=_read_out(entry.get("stable")),
         canary=_read_out(entry.get("canary")),
+        experiments=tuple(str(name) for name in entry.get("experiments", ())),
     )
 
 
@@ -169,14 +172,17 @@ def _dump(kept: Kept) -> JsonObject:
     for role, out in (("stable", kept.stable), ("canary", kept.canary)):
         if out is not None:
             result[role] = {"index": out.index, "destination": out.raw}
+    if kept.experiments:
+        result["experiments"] = list(kept.experiments)
     return result
 
 
 def assign(entries: Sequence[Kept], routes: Sequence[TableRoute], canary_only: Sequence[bool]) -> dict[int, Kept]:
     """Return which entry is of which route (its place in `routes`).
 
-    By name, else by what the route matches; an entry that holds a route's stable destination and fits none of these is
-    of the one route that has the canary and not stable (`canary_only`), if there are as many of them as such entries.
+    By name, else by what the route matches. A route without a name whose matchers changed while its stable destination
+    was out is the one that has the canary with a weight, as we write it, and not stable (`canary_only`), if there are
+    as many of them as such entries. A named route that has neither name nor matchers any more is another one.
     """
     left = list(entries)
     found: dict[int, Kept] = {}
@@ -194,11 +200,11 @@ def assign(entries: Sequence[Kept], routes: Sequence[TableRoute], canary_only: S
         if same:
             take(same[0], entry)
     for section in {entry.section for entry in left}:
-        orphans = [entry for entry in left if entry.section == section and entry.stable is not None]
+        orphans = [entry for entry in left if entry.section == section and entry.stable is not None and not entry.name]
         bare = [
             index
             for index, item in enumerate(routes)
-            if index not in found and canary_only[index] and item.section == section
+            if index not in found and canary_only[index] and item.section == section and not item.name
         ]
         if len(orphans) == len(bare):
             for index, entry in zip(bare, orphans, strict=True):

@@ -104,10 +104,12 @@ class TableStanding:
     def kept(self) -> dict[int, Kept]:
         """Which entry of the annotation is of which candidate."""
         stable, canary = names(self.desired, self.config)
-        found = [{name_of(raw) for raw in item.destinations} for item in self.candidates]
-        return assign(
-            self.annotation.own, self.candidates, [canary in there and stable not in there for there in found]
-        )
+        bare = [
+            any(name_of(raw) == canary and raw.get("weight") for raw in item.destinations)
+            and not any(name_of(raw) == stable for raw in item.destinations)
+            for item in self.candidates
+        ]
+        return assign(self.annotation.own, self.candidates, bare)
 
     def find_pair(self) -> tuple[GlooPair, tuple[Note, ...]]:
         """Find the pair among the selected routes.
@@ -131,8 +133,9 @@ class TableStanding:
 
     @cached_property
     def experiments(self) -> frozenset[BackendIdentity]:
-        """Destinations of this Rollout's experiments: recorded, asked for, or known by their names."""
+        """Destinations of this Rollout's experiments: recorded, kept, asked for, or known by their names."""
         asked = {destination.name for destination in self.desired.destinations}
+        asked |= {name for entry in self.annotation.own for name in entry.experiments}
         pattern = None if self.view.known else service_pattern(self.desired)
         there = {
             service_identity(raw, self.namespace)

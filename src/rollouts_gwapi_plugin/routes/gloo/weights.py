@@ -237,14 +237,16 @@ class _Layout:
     def kept(self, item: TableRoute, seen: Sequence[Seen], destinations: Sequence[JsonObject]) -> Kept | None:
         """Return what is to be kept of the route as it will be; None where nothing is."""
         present = {self.scale.role(raw): raw for raw in destinations}
+        experiments = tuple(name_of(raw) for raw in destinations if self.scale.role(raw) is Role.EXPERIMENT)
         outs = {
             one.role: Out(index, without_weight(one.raw))
             for index, one in enumerate(seen)
             if one.role in {Role.STABLE, Role.CANARY} and one.role not in present and self._is_users(one.role)
         }
-        if not outs and self._is_as_written(present):
+        if not outs and not experiments and self._is_as_written(present):
             return None
-        return Kept(item.section, item.name, item.print, self.original, outs.get(Role.STABLE), outs.get(Role.CANARY))
+        stable, canary = outs.get(Role.STABLE), outs.get(Role.CANARY)
+        return Kept(item.section, item.name, item.print, self.original, stable, canary, experiments)
 
     def _is_users(self, role: Role) -> bool:
         return role is Role.STABLE or (role is Role.CANARY and self.original.has_canary)
@@ -270,9 +272,7 @@ class _Layout:
             return False
         if canary is not None and canary.get("weight") != self.original.canary_weight:
             return False
-        if (weight is None) != (self.original.stable_weight is None):
-            return False
-        return canary is not None or Role.EXPERIMENT not in present or self.original.stable_weight is not None
+        return (weight is None) == (self.original.stable_weight is None)
 
     def _differs(self, result: Sequence[JsonObject], seen: Sequence[Seen]) -> bool:
         """Whether the live weights mean something else; a weight that says what absence says is left alone."""
