@@ -29,7 +29,9 @@ from rollouts_gwapi_plugin.model.base import JsonObject
 SETTLE_SECONDS = 10.0
 # What the plugin calls itself to the API server.
 PLUGIN_AGENT = "rollouts-gwapi-plugin/"
-ROUTE_KINDS = ("HTTPRoute", "GRPCRoute", "TCPRoute", "TLSRoute", "UDPRoute")
+ROUTE_KINDS = ("HTTPRoute", "GRPCRoute", "TCPRoute", "TLSRoute", "UDPRoute", "RouteTable")
+# Gloo Platform's gateway serves RouteTables alone.
+GATEWAY_KINDS = ("Gateway", "VirtualGateway")
 
 
 class Sandbox:
@@ -39,7 +41,7 @@ class Sandbox:
         self, manifests: Iterable[JsonObject], namespace: str, *, clock: Callable[[], float] = time.time
     ) -> None:
         self._manifests = list(manifests)
-        gateways = [found for found in self._manifests if found["kind"] == "Gateway"]
+        gateways = [found for found in self._manifests if found["kind"] in GATEWAY_KINDS]
         if len(gateways) != 1:
             raise ConfigError(f"the manifests need one Gateway, {len(gateways)} were found")
         self.namespace = namespace
@@ -110,7 +112,7 @@ class Sandbox:
             Unavailable: It is not after that many seconds.
         """
         deadline = time.monotonic() + seconds
-        for kind in (*ROUTE_KINDS, "Service"):
+        for kind in (*ROUTE_KINDS, "MirrorPolicy", "Service"):
             for found in self.api.list(kind):
                 metadata = found["metadata"]
                 wanted = int(metadata["resourceVersion"]) if kind == "Service" else metadata["generation"]

@@ -134,6 +134,8 @@ STAND_INS: tuple[Kind, ...] = (
     _stand_in(GATEWAY_GROUP, "gatewayclasses", "GatewayClass", "v1 v1beta1", _ANYTHING, namespaced=False),
     _stand_in(GATEWAY_GROUP, "referencegrants", "ReferenceGrant", "v1beta1 v1", _ANYTHING),
     _stand_in("networking.gloo.solo.io", "routetables", "RouteTable", "v2", _ANYTHING),
+    _stand_in("networking.gloo.solo.io", "virtualgateways", "VirtualGateway", "v2", _ANYTHING),
+    _stand_in("trafficcontrol.policy.gloo.solo.io", "mirrorpolicies", "MirrorPolicy", "v2", _ANYTHING),
     _stand_in("argoproj.io", "rollouts", "Rollout", "v1alpha1", _ANYTHING),
     _stand_in("argoproj.io", "experiments", "Experiment", "v1alpha1", _ANYTHING),
     _stand_in("argoproj.io", "analysisruns", "AnalysisRun", "v1alpha1", _ANYTHING),

@@ -18,6 +18,7 @@ from rollouts_gwapi_plugin.embedded.dataplane.dealing import Dealer
 from rollouts_gwapi_plugin.embedded.dataplane.matching import RouteTable, RuleMatch
 from rollouts_gwapi_plugin.embedded.dataplane.references import References, ServicePort, target_of
 from rollouts_gwapi_plugin.embedded.dataplane.request import HttpRequest, Pairs, Request
+from rollouts_gwapi_plugin.embedded.dataplane.routetable import GlooTables
 from rollouts_gwapi_plugin.model.base import JsonObject
 
 DEFAULT_WEIGHT = 1
@@ -51,7 +52,7 @@ Decision = OwnAnswer | Forward
 class Configuration:
     """What a data plane is programmed with at one moment; `port` is the listener's."""
 
-    table: RouteTable
+    table: RouteTable | GlooTables
     references: References
     port: int = 80
 

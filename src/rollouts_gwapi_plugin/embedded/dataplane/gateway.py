@@ -7,7 +7,8 @@ configuration as a whole, then the routes' status is written with the generation
 controller does. `wait_for` says when that has happened for a route. UDPRoutes get status only.
 
 `lag` delays every change by that many seconds, and `writes_status` off makes a controller that reports nothing: how
-slow and silent gateways look to a plugin.
+slow and silent gateways look to a plugin. A VirtualGateway in the place of the Gateway serves Gloo Platform's
+RouteTables instead.
 """
 
 import datetime as dt
@@ -33,6 +34,15 @@ from rollouts_gwapi_plugin.embedded.dataplane.references import (
     references_of,
 )
 from rollouts_gwapi_plugin.embedded.dataplane.request import Request
+from rollouts_gwapi_plugin.embedded.dataplane.routetable import (
+    GLOO_GROUP,
+    POLICY_GROUP,
+    GlooObjects,
+    GlooTables,
+    as_gateway,
+    table_status,
+)
+from rollouts_gwapi_plugin.embedded.dataplane.routetable import VERSIONS as GLOO_VERSIONS
 from rollouts_gwapi_plugin.embedded.dataplane.status import route_status
 from rollouts_gwapi_plugin.embedded.dataplane.watching import ApiConnection, Follower
 from rollouts_gwapi_plugin.errors import Unavailable
@@ -41,6 +51,8 @@ from rollouts_gwapi_plugin.model.base import JsonObject
 
 ROUTE_PLURALS = ("httproutes", "grpcroutes", "tcproutes", "tlsroutes", "udproutes")
 GRANTS = "referencegrants"
+TABLES = "routetables"
+POLICIES = "mirrorpolicies"
 VERSIONS = ("v1", "v1beta1", "v1alpha3", "v1alpha2")
 START_SECONDS = 10.0
 
@@ -74,7 +86,8 @@ class ReferenceGateway:
         self.lag = 0.0
         self.writes_status = True
         self._connection = connection
-        self._gateway = gateway
+        self._serves_tables = gateway.get("kind") == "VirtualGateway"
+        self._gateway = as_gateway(gateway) if self._serves_tables else gateway
         self._endpoints = endpoints
         self._dealer = Dealer(seed)
         self._services: dict[tuple[str, str], JsonObject] = {}
@@ -128,7 +141,10 @@ class ReferenceGateway:
     def _follow(self, stack: ExitStack) -> None:
         kinds = self._connection.served(GATEWAY_GROUP, VERSIONS)
         kinds["services"] = self._connection.served("", ("v1",))["services"]
-        for plural in ("services", GRANTS, *ROUTE_PLURALS):
+        if self._serves_tables:
+            kinds |= self._connection.served(GLOO_GROUP, GLOO_VERSIONS)
+            kinds |= self._connection.served(POLICY_GROUP, GLOO_VERSIONS)
+        for plural in ("services", GRANTS, *ROUTE_PLURALS, *((TABLES, POLICIES) if self._serves_tables else ())):
             if plural in kinds:
                 follower = self._followers[plural] = Follower(self._connection, kinds[plural], self._changed.set)
                 follower.start()
@@ -192,21 +208,32 @@ class ReferenceGateway:
         self._services = {
             (service["metadata"].get("namespace", ""), service["metadata"]["name"]): service for service in services
         }
+        objects = GlooObjects(self._objects(TABLES), self._objects(POLICIES), services)
         self._configurations = {
-            listener["name"]: self._configuration(listener, routes, references)
+            listener["name"]: Configuration(self._tables(objects), references, listener["port"])
+            if self._serves_tables
+            else self._configuration(listener, routes, references)
             for listener in self._gateway["spec"]["listeners"]
         }
+        # A policy changes what a table's routes do: it is in effect when its own change is.
+        generations = [*routes, *objects.tables, *objects.policies]
         with self._programmed:
-            self._effective = {_identity(route): route["metadata"].get("generation", 1) for route in routes}
+            self._effective = {_identity(route): route["metadata"].get("generation", 1) for route in generations}
             self._effective |= {_identity(service): int(service["metadata"]["resourceVersion"]) for service in services}
             self._programmed.notify_all()
         if self.writes_status:
             for route in routes:
-                self._write_status(route, references)
+                self._write_route_status(route, references)
+            for table in objects.tables:
+                self._write_status(table, table_status(table, objects))
 
     def _objects(self, plural: str) -> list[JsonObject]:
         follower = self._followers.get(plural)
         return follower.objects() if follower else []
+
+    def _tables(self, objects: GlooObjects) -> GlooTables:
+        metadata = self._gateway["metadata"]
+        return GlooTables(objects, (metadata["name"], metadata.get("namespace", "")))
 
     def _configuration(self, listener: JsonObject, routes: list[JsonObject], references: References) -> Configuration:
         attached = [
@@ -217,11 +244,13 @@ class ReferenceGateway:
         seen = [shown for route in attached if (shown := seen_by_listener(route, listener)) is not None]
         return Configuration(RouteTable(seen), references, listener["port"])
 
-    def _write_status(self, route: JsonObject, references: References) -> None:
+    def _write_route_status(self, route: JsonObject, references: References) -> None:
         refs = [ref for rule in (route.get("spec") or {}).get("rules") or [] for ref in references_of(rule)]
         problems = [problem for ref in refs if (problem := references.problem(route, ref))]
         now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        status = route_status(route, attachments(route, self._gateway), problems, now)
+        self._write_status(route, route_status(route, attachments(route, self._gateway), problems, now))
+
+    def _write_status(self, route: JsonObject, status: JsonObject) -> None:
         if status == (route.get("status") or {}):
             return
         plural = next(name for name, follower in self._followers.items() if follower.served.kind == route["kind"])

@@ -12,7 +12,7 @@ from rollouts_gwapi_plugin.errors import RouteError
 from rollouts_gwapi_plugin.model.base import JsonObject
 from rollouts_gwapi_plugin.model.rollout import RouteMatch, StringMatch
 from rollouts_gwapi_plugin.routes.gloo.table import TableRoute
-from rollouts_gwapi_plugin.routes.l7 import Alternative, string_test
+from rollouts_gwapi_plugin.routes.l7 import Alternative, escape, string_test
 
 METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"})
 _KINDS: Final = {"Exact": "exact", "Prefix": "prefix", "RegularExpression": "regex"}
@@ -40,16 +40,16 @@ def with_headers(matcher: JsonObject, headers: Alternative) -> JsonObject | None
 
 def _put(own: list[JsonObject], wanted: JsonObject) -> bool:
     """Put the entry among the others; return whether a request can have all of them."""
-    test = wanted["value"], bool(wanted.get("regex"))
+    test = _header_test(wanted)
     place = None
     for index, entry in enumerate(own):
         if str(entry.get("name") or "").lower() != wanted["name"].lower():
             continue
-        value, regex = entry.get("value") or "", bool(entry.get("regex"))
+        own_test = _header_test(entry)
         if entry.get("invertMatch"):
-            if not value or (value, regex) == test:
+            if not entry.get("value") or own_test == test:
                 return False
-        elif value and (value, regex) != test:
+        elif entry.get("value") and own_test != test:
             return False
         elif place is None:
             place = index
@@ -59,6 +59,15 @@ def _put(own: list[JsonObject], wanted: JsonObject) -> bool:
         rest = {field: value for field, value in own[place].items() if field != "regex"}
         own[place] = {**rest, **wanted}
     return True
+
+
+def _header_test(entry: JsonObject) -> tuple[str, bool]:
+    """Return value and whether it is an expression; one without special characters is a plain text.
+
+    Others are only compared by their text: to try them on a value could take for ever.
+    """
+    value = str(entry.get("value") or "")
+    return value, bool(entry.get("regex")) and escape(value) != value
 
 
 class GlooMatch:
