@@ -1,5 +1,6 @@
 """What a reconciler tells beside its result: reconcilers do not log (decision D32)."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 
@@ -10,3 +11,14 @@ class Note:
     reason: str
     text: str
     warning: bool = True
+
+
+def one_a_reason(notes: Iterable[Note]) -> tuple[Note, ...]:
+    """Join the notes of each reason: together they are the state that is told once, and again when it changes."""
+    by_reason: dict[str, list[Note]] = {}
+    for note in notes:
+        by_reason.setdefault(note.reason, []).append(note)
+    return tuple(
+        Note(reason, "; ".join(dict.fromkeys(note.text for note in same)), any(note.warning for note in same))
+        for reason, same in by_reason.items()
+    )

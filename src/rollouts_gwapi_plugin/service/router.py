@@ -36,7 +36,7 @@ from rollouts_gwapi_plugin.routes.desired import (
     progressing,
 )
 from rollouts_gwapi_plugin.routes.dispatch import reconciler_of
-from rollouts_gwapi_plugin.routes.notes import Note
+from rollouts_gwapi_plugin.routes.notes import Note, one_a_reason
 from rollouts_gwapi_plugin.routes.reconcile import Outcome, Scope
 from rollouts_gwapi_plugin.routes.record import RecordView
 from rollouts_gwapi_plugin.service.cluster import Connector
@@ -85,7 +85,7 @@ class TrafficRouter:
             suppressed = self._memory.removed.get(call.rollout.key) == call.rollout.metadata.resource_version
             heal = work.config.self_heal and progressing(call.rollout) and not suppressed
             work = replace(work, desired=replace(work.desired, heal=heal), sets_weights=True)
-            for note in notes:
+            for note in one_a_reason(notes):
                 work.report("weights", note)
             targets = work.targets()
             errors = work.run(targets, lambda *found: _set_weight(work, *found))

@@ -13,7 +13,7 @@ from rollouts_gwapi_plugin.routes.desired import Desired, ManagedStep
 from rollouts_gwapi_plugin.routes.dispatch import reconciler_of
 from rollouts_gwapi_plugin.routes.limits import MAX_RULES
 from rollouts_gwapi_plugin.routes.mirror import percent_sample, rules_of
-from rollouts_gwapi_plugin.routes.notes import Note
+from rollouts_gwapi_plugin.routes.notes import Note, one_a_reason
 from rollouts_gwapi_plugin.routes.reconcile import Outcome, Scope
 from rollouts_gwapi_plugin.routes.record import RecordView, RouteRecord
 from rollouts_gwapi_plugin.service.cluster import Cluster
@@ -147,7 +147,7 @@ class Work:
     def _finish(self, target: Target, done: Done) -> list[PluginError]:
         if done.written:
             self._remember(target, done)
-        for note in done.outcome.notes:
+        for note in one_a_reason(done.outcome.notes):
             self.report(str(target.ref), note)
         if not any(note.reason == LEDGER_TROUBLE for note in done.outcome.notes):
             self.reporter.settle(self.rollout, str(target.ref), LEDGER_TROUBLE, self.cluster.events)
