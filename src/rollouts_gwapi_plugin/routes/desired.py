@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from rollouts_gwapi_plugin.errors import ConfigError
 from rollouts_gwapi_plugin.model.configuration import Configuration
 from rollouts_gwapi_plugin.model.gloo_config import GlooConfig
-from rollouts_gwapi_plugin.model.rollout import Rollout, SetHeaderRoute, SetMirrorRoute, WeightDestination
+from rollouts_gwapi_plugin.model.rollout import PingPong, Rollout, SetHeaderRoute, SetMirrorRoute, WeightDestination
 from rollouts_gwapi_plugin.routes.notes import Note
 
 # The API's limit of backendRef.weight.
@@ -74,6 +74,8 @@ class Desired:
     match_any: bool = False
     managed_first: bool = False
     rule_name: str = ""
+    # The two Services take turns: after a promotion the canary of before is stable.
+    ping_pong: bool = False
     label: Label | None = None
     # Not in the middle of an update: aborted, promoted, or of the first revision.
     resting: bool = False
@@ -97,10 +99,15 @@ def services(rollout: Rollout) -> tuple[str, str]:
     return stable, canary
 
 
+def _takes_turns(rollout: Rollout) -> PingPong | None:
+    """Return the two Services that take turns, where both are named."""
+    ping_pong = rollout.canary.ping_pong
+    return ping_pong if ping_pong and ping_pong.ping_service and ping_pong.pong_service else None
+
+
 def _named_services(rollout: Rollout) -> tuple[str, str]:
-    canary = rollout.canary
-    ping_pong = canary.ping_pong
-    if ping_pong and ping_pong.ping_service and ping_pong.pong_service:
+    canary, ping_pong = rollout.canary, _takes_turns(rollout)
+    if ping_pong is not None:
         ping, pong = ping_pong.ping_service, ping_pong.pong_service
         return (ping, pong) if rollout.status.canary.stable_ping_pong == "ping" else (pong, ping)
     missing = [
@@ -181,6 +188,7 @@ def base_desired(rollout: Rollout, config: Configuration) -> Desired:
         match_any=config.header_match == "any",
         managed_first=config.managed_route_position == "first",
         rule_name=config.rule_name,
+        ping_pong=_takes_turns(rollout) is not None,
         label=Label(config.label_key, config.label_value, enabled=not config.disable_in_progress_label),
         resting=not progressing(rollout),
         gloo=config if isinstance(config, GlooConfig) else None,

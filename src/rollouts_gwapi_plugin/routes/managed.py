@@ -173,10 +173,20 @@ def _is_canary(ref: BackendRef, desired: Desired, route_namespace: str) -> bool:
 def _by_name(claim: Claim, rule: Rule, name: str) -> Purpose | None:
     if not is_generated(rule.name, name):
         return None
-    if only_canary(rule, claim.desired, claim.namespace):
-        return Purpose.HEADER
-    has_pair = {claim.desired.stable, claim.desired.canary} <= {ref.name for ref in rule.backends}
-    return Purpose.MIRROR if has_pair and mirrors_to_canary(rule, claim.desired, claim.namespace) else None
+    for desired in _turns(claim.desired):
+        if only_canary(rule, desired, claim.namespace):
+            return Purpose.HEADER
+        has_pair = {desired.stable, desired.canary} <= {ref.name for ref in rule.backends}
+        if has_pair and mirrors_to_canary(rule, desired, claim.namespace):
+            return Purpose.MIRROR
+    return None
+
+
+def _turns(desired: Desired) -> tuple[Desired, ...]:
+    """Return what is wanted with each Service that may have been the canary when the rule was made."""
+    if not desired.ping_pong:
+        return (desired,)
+    return desired, replace(desired, stable=desired.canary, canary=desired.stable)
 
 
 def _legacy(claim: Claim) -> Iterable[tuple[int, str]]:
