@@ -25,7 +25,7 @@ def _parameters() -> list[ParameterSet]:
 
 
 @pytest.mark.e2e
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(900, func_only=True)
 @pytest.mark.parametrize("path", _parameters())
 def test_case(path: Path, target: Target, record_property: Callable[[str, object], None]) -> None:
     """The case goes as its file says, its shares are right, and no request fails that need not."""

@@ -20,7 +20,7 @@ from e2e.runner.story import tell
 from e2e.runner.target import LocalTarget, Target, make_gateway
 from e2e.waiting import NotYet, until
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900, func_only=True)]
 
 HERE = Path(__file__).parent
 WAIT_SECONDS = 120.0

@@ -9,6 +9,7 @@ import subprocess
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import dataclass
 from itertools import groupby, pairwise
 from pathlib import Path
 
@@ -56,39 +57,20 @@ REPLACED: dict[str, Done] = {
 
 
 @pytest.mark.e2e
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(900, func_only=True)
 def test_canary(target: Target, tmp_path: Path) -> None:
     """The walkthrough of examples/canary does what it says, and no request fails."""
     if not isinstance(target, LocalTarget):
         pytest.skip("the README's own cluster is kind; this test plays it on the local cluster")
     walk = commands(REPOSITORY / "examples" / "canary" / "README.md", "## On kind")
-    change = next(index for index, command in enumerate(walk) if " set image " in command)
-    api = target.api()
     with ExitStack() as stack:
         stack.callback(_clean_up, target)
-        target.cluster.kubectl("delete", "clusterrole,clusterrolebinding", "rollouts-gwapi-plugin")
-        for command in walk[:change]:
-            _type(target, command)
-        watch = stack.enter_context(RouteWatch(api, "HTTPRoute", "shop", "web"))
-        cohort = Cohort(name="everyone", port=80, host="shop.example", rate=40)
-        until(lambda: _answered(cohort), "the first answer", seconds=60.0)
-        load = Load([cohort], tmp_path)
-        with load as traffic:
-            began = time.monotonic()
-            shown = stack.enter_context(_watch_command(target, walk, tmp_path))
-            _type(target, walk[change])
-            until(lambda: _finished(api), "the new version is promoted", seconds=WAIT_SECONDS)
-            settled = time.monotonic()
-            until(lambda: _seen(traffic, settled), "answers after the promotion", seconds=WAIT_SECONDS)
-            shown.terminate()
+        walked = _walk(target, walk, tmp_path, stack)
 
-    states = [(at, asked(state, "web-canary")) for at, state in watch.states]
-    (OUT / "examples-canary").mkdir(parents=True, exist_ok=True)
-    draw(
-        Picture("examples/canary", traffic.records, states, [(began, "set image")]),
-        OUT / "examples-canary" / "traffic.svg",
-    )
-    assert traffic.losses() == []
+    traffic, states = walked.traffic, walked.states
+    folder = OUT / "examples-canary"
+    folder.mkdir(parents=True, exist_ok=True)
+    draw(Picture("examples/canary", traffic.records, states, [(walked.began, "set image")]), folder / "traffic.svg")
     shown_weights = [line.split()[1] for line in (tmp_path / "watch").read_text().splitlines()]
     assert [weights for weights, _ in groupby(shown_weights)] == [
         "WEIGHTS",
@@ -98,12 +80,44 @@ def test_canary(target: Target, tmp_path: Path) -> None:
         "0,100",
         "100,0",
     ]
+    assert traffic.losses() == []
     for (at, percent), (end, _) in pairwise(states):
         window = traffic.window("everyone", at + CHANGE_SECONDS, end)
         if percent in {20.0, 50.0} and len(window) > 100:
             share = {"yellow": percent, "blue": 100 - percent}
             assert wrong_share(versions(window), share, exact=True) == ""
-    assert set(versions(traffic.window("everyone", settled))) == {"yellow"}
+    assert set(versions(traffic.window("everyone", walked.promoted))) == {"yellow"}
+
+
+@dataclass(frozen=True)
+class Walked:
+    """What a walkthrough showed: traffic, the canary's percent at each change of the route, and when what happened."""
+
+    traffic: Traffic
+    states: list[tuple[float, float]]
+    began: float
+    promoted: float
+
+
+def _walk(target: LocalTarget, walk: list[str], folder: Path, stack: ExitStack) -> Walked:
+    """Type all commands; traffic begins before the one that brings the new version."""
+    change = next(index for index, command in enumerate(walk) if " set image " in command)
+    api = target.api()
+    target.cluster.kubectl("delete", "clusterrole,clusterrolebinding", "rollouts-gwapi-plugin")
+    for command in walk[:change]:
+        _type(target, command)
+    watch = stack.enter_context(RouteWatch(api, "HTTPRoute", "shop", "web"))
+    cohort = Cohort(name="everyone", port=80, host="shop.example", rate=40)
+    until(lambda: _answered(cohort), "the first answer", seconds=60.0)
+    with Load([cohort], folder) as traffic:
+        began = time.monotonic()
+        shown = stack.enter_context(_watch_command(target, walk, folder))
+        _type(target, walk[change])
+        until(lambda: _finished(api), "the new version is promoted", seconds=WAIT_SECONDS)
+        promoted = time.monotonic()
+        until(lambda: _seen(traffic, promoted), "answers after the promotion", seconds=WAIT_SECONDS)
+        shown.terminate()
+    return Walked(traffic, [(at, asked(state, "web-canary")) for at, state in watch.states], began, promoted)
 
 
 def _type(target: LocalTarget, command: str) -> None:

@@ -19,7 +19,7 @@ from e2e.load.cohort import Protocol
 CASES = Path(__file__).resolve().parents[1] / "cases"
 
 # What a case needs of its cluster beyond the API, a gateway and the controller with the plugin.
-Need = Literal["kill", "restart", "configure"]
+Need = Literal["kill", "restart", "configure", "count", "mirror"]
 
 
 class Part(BaseModel):
@@ -120,7 +120,8 @@ class Expect(Part):
     absent: list[ObjectName] = Field(default_factory=list)
     events: list[EventSeen] = Field(default_factory=list)
     controller: ControllerState | None = None
-    traffic: dict[str, dict[str, float]] = Field(default_factory=dict)  # cohort -> version -> percent
+    traffic: dict[str, dict[str, float]] = Field(default_factory=dict)  # cohort -> version -> percent of its answers
+    received: dict[str, dict[str, float]] = Field(default_factory=dict)  # the same of its requests, copies counted
 
 
 class Stage(Part):

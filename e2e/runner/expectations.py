@@ -54,7 +54,7 @@ def _rollout(scene: Scene, name: str, expected: RolloutState) -> list[str]:
         return [f"Rollout {name} is not there"]
     status: dict[str, Any] = found.get("status", {})
     if not _is_current(scene, found):
-        return [f"Rollout {name}: its last change has not reached its status yet"]
+        return [f"Rollout {name}: its last change has not reached its status yet ({status.get('message', '')})"]
     seen = {
         "phase": status.get("phase"),
         "step": status.get("currentStepIndex", 0),

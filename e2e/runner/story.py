@@ -18,6 +18,7 @@ from e2e.runner.actions import Scene, act, apply, load_manifest
 from e2e.runner.api import ApiTrouble, RouteWatch
 from e2e.runner.case import Case, CohortPart, Stage
 from e2e.runner.expectations import Before, remember, unfulfilled
+from e2e.runner.received import wrong_received
 from e2e.runner.target import GATEWAY_NAME, GATEWAY_NAMESPACE, PORTS, CommandFailed, Target
 from e2e.runner.telling import Telling, Told
 from e2e.waiting import NotYet, until
@@ -130,9 +131,19 @@ def _tell_stage(scene: Scene, stage: Stage, telling: Telling) -> None:
         if not telling.traffic or not stage.expect.traffic:
             return
         _settle(telling, told)
+        _judge_received(scene, telling, told)
         # What was so when the traffic began to be counted must be so when it was: else it was a state on the way.
         if not unfulfilled(scene, stage.expect, before):
             return
+
+
+def _judge_received(scene: Scene, telling: Telling, told: Told) -> None:
+    stage = told.stage
+    for cohort, expected in stage.expect.received.items():
+        if telling.traffic:
+            seconds = stage.settle + SLOWER * stage.requests / min(part.rate for part in telling.case.load)
+            wrong = wrong_received(scene, telling.traffic, cohort, expected, stage.requests, seconds)
+            telling.findings += [f"stage {stage.name!r}, cohort {cohort}: {wrong}"] if wrong else []
 
 
 def _fulfilled(scene: Scene, stage: Stage, before: Before) -> bool:

@@ -130,7 +130,7 @@ class LocalTarget:
 
     cluster: Cluster
     name: str = "local"
-    can: frozenset[str] = frozenset({"kill", "restart", "configure"})
+    can: frozenset[str] = frozenset({"kill", "restart", "configure", "count"})
     image: str = "echo:e2e"  # nobody pulls it
     gateway_class: str = GATEWAY_CLASS
     exact: bool = True
