@@ -30,6 +30,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--e2e-plugin", default="", choices=["", "binary", "venv"], help="what the local cluster's controller runs"
     )
+    group.addoption("--e2e-name", default="", help="the local cluster's name, for several runs of one checkout at once")
+    group.addoption(
+        "--e2e-channel",
+        default="standard",
+        choices=["standard", "experimental"],
+        help="the local cluster's channel of the Gateway API",
+    )
     group.addoption("--e2e-keep", action="store_true", help="leave the local cluster up")
 
 
@@ -42,7 +49,12 @@ def cluster(pytestconfig: pytest.Config) -> Iterator[Cluster]:
     if reason:
         pytest.skip(f"end-to-end tests left out: {reason}")
     plugin = pytestconfig.getoption("e2e_plugin")
-    settings = Settings(name=_cluster_name(), root=cache_root(), plugin="venv" if plugin == "venv" else "binary")
+    settings = Settings(
+        name=pytestconfig.getoption("e2e_name") or _cluster_name(),
+        root=cache_root(),
+        channel=pytestconfig.getoption("e2e_channel"),
+        plugin="venv" if plugin == "venv" else "binary",
+    )
     if settings.plugin == "binary" and not settings.binary.exists():
         pytest.fail(f"no plugin at {settings.binary}: run `make binary`, or choose --e2e-plugin venv")
     found = open_cluster(settings, _tell(pytestconfig), build=True)
