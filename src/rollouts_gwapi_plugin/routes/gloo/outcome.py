@@ -57,7 +57,7 @@ def finish(standing: TableStanding, weighted: Weighted, managed: Managed, pair: 
     marked = mark_in_progress(
         write_table(route, table, annotations), standing.desired.label, standing.desired.rollout, standing=stands
     )
-    notes = (*standing.annotation.notes, *managed.notes)
+    notes = (*standing.annotation.notes, *standing.lost, *managed.notes)
     return Outcome(marked, record, notes, companions=_companions(standing, managed, route))
 
 

@@ -111,6 +111,13 @@ class TableStanding:
         ]
         return assign(self.annotation.own, self.candidates, bare)
 
+    @property
+    def lost(self) -> tuple[Note, ...]:
+        """Tell which routes are not found any more whose stable destination was out: nobody puts it back now."""
+        found = list(self.kept.values())
+        lost = [entry for entry in self.annotation.own if entry.stable is not None and entry not in found]
+        return tuple(Note("DestinationsNotKept", f"{self.route}: {_told_lost(entry)}") for entry in lost)
+
     def find_pair(self) -> tuple[GlooPair, tuple[Note, ...]]:
         """Find the pair among the selected routes.
 
@@ -192,6 +199,16 @@ class TableStanding:
             if isinstance(step, SetHeaderRoute) == (owner.purpose is Purpose.HEADER):
                 return step
         return None
+
+
+def _told_lost(entry: Kept) -> str:
+    name = f"{entry.section} route {entry.name or 'without a name'}"
+    was = (
+        f"its stable destination was out of it, put it back where it belongs: {entry.stable.raw}"
+        if entry.stable
+        else ""
+    )
+    return f"the {name} is there neither by its name nor by what it matches any more; {was}"
 
 
 def take_apart(
