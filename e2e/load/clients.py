@@ -30,7 +30,7 @@ class Client(Protocol):
 
 
 class HttpClient:
-    """HTTP/1.1 on a kept connection; any status but 200 is a loss."""
+    """HTTP/1.1 on a kept connection; any status but the cohort's is a loss. A redirect is told as where it leads."""
 
     def __init__(self, cohort: Cohort) -> None:
         self.cohort = cohort
@@ -45,8 +45,10 @@ class HttpClient:
             )
         except urllib3.exceptions.HTTPError as error:
             raise Lost(f"{type(error).__name__}: {error}") from error
-        if answer.status != 200:
+        if answer.status != self.cohort.status:
             raise Lost(f"status {answer.status}: {answer.data[:100].decode(errors='replace')}")
+        if answer.get_redirect_location():
+            return {"version": answer.headers["Location"]}
         return _identity(answer.data)
 
 

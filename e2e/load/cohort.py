@@ -23,6 +23,7 @@ class Cohort(BaseModel):
     path: str = "/"
     headers: dict[str, str] = Field(default_factory=dict)
     rate: float = 20.0
+    status: int = 200
     # A request that takes longer has failed; the slowest machine of the tests answers in a tenth of it.
     timeout: float = 10.0
 

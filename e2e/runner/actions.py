@@ -1,6 +1,7 @@
 """The doings of a stage, each as a user or a disaster would do it."""
 
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 import yaml
@@ -27,9 +28,12 @@ class Scene:
 
 def apply(scene: Scene, documents: list[dict[str, Any]]) -> None:
     """Apply manifests; those without a namespace go to the case's."""
-    text = yaml.safe_dump_all(scene.filled(documents))
-    arguments = ["apply", "--namespace", scene.namespace, "--server-side", "--force-conflicts"]
-    scene.target.run(["kubectl", *arguments, "--field-manager=e2e", "--filename=-"], text=text)
+    filled = scene.filled(documents)
+    # kubectl refuses objects of another namespace than its own.
+    for namespace, items in groupby(filled, lambda item: item["metadata"].get("namespace") or scene.namespace):
+        arguments = ["apply", "--namespace", namespace, "--server-side", "--force-conflicts"]
+        text = yaml.safe_dump_all(items)
+        scene.target.run(["kubectl", *arguments, "--field-manager=e2e", "--filename=-"], text=text)
 
 
 def load_manifest(case: Case, name: str) -> list[dict[str, Any]]:

@@ -38,6 +38,7 @@ class CohortPart(Part):
     path: str = "/"
     headers: dict[str, str] = Field(default_factory=dict)
     rate: float = 20.0
+    status: int = 200  # of every answer; a redirect's "version" is where it leads
 
 
 class ObjectName(Part):
@@ -149,6 +150,7 @@ class Watched(Part):
 
     route: str = "HTTPRoute/web"
     canary: str = "canary"
+    namespace: str = "${NAMESPACE}"
 
 
 class Case(Part):

@@ -59,7 +59,7 @@ def _tell_in_namespace(scene: Scene, telling: Telling, folder: Path, stack: Exit
     for name in case.resources:
         apply(scene, load_manifest(case, name))
     kind, _, name = case.watch.route.partition("/")
-    watch = stack.enter_context(RouteWatch(scene.api, kind, scene.namespace, name))
+    watch = stack.enter_context(RouteWatch(scene.api, kind, scene.filled(case.watch.namespace), name))
     telling.route_states = watch.states
     _tell_stage(scene, case.setup, telling)
     cohorts = [_cohort(scene, part) for part in case.load]
