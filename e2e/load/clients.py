@@ -109,8 +109,28 @@ class LineClient:
         return _identity(received)
 
 
+class DatagramClient:
+    """One datagram each way, from a port of its own: a gateway keeps a port's backend."""
+
+    def __init__(self, cohort: Cohort) -> None:
+        self.cohort = cohort
+
+    def ask(self) -> dict[str, Any]:
+        """As `Client.ask`."""
+        try:
+            with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as own:
+                own.settimeout(self.cohort.timeout)
+                own.connect((self.cohort.address, self.cohort.port))
+                own.send(b"who")
+                return _identity(own.recv(_LONGEST_LINE))
+        except OSError as error:
+            raise Lost(f"{type(error).__name__}: {error}") from error
+
+
 def connect(cohort: Cohort) -> Client:
     """Return the cohort's kind of client."""
+    if cohort.protocol == "udp":
+        return DatagramClient(cohort)
     if cohort.protocol == "http":
         return HttpClient(cohort)
     return GrpcClient(cohort) if cohort.protocol == "grpc" else LineClient(cohort)

@@ -6,11 +6,11 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-Protocol = Literal["http", "grpc", "tcp", "tls"]
+Protocol = Literal["http", "grpc", "tcp", "tls", "udp"]
 
 
 class Cohort(BaseModel):
-    """Clients of one kind; `rate` is requests (new connections for tcp and tls) a second."""
+    """Clients of one kind; `rate` is requests (new connections for tcp and tls, new ports for udp) a second."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

@@ -36,6 +36,7 @@ _KINDS = {
     "GRPCRoute": (_GATEWAY, "grpcroutes"),
     "TCPRoute": (_GATEWAY, "tcproutes"),
     "TLSRoute": (_GATEWAY, "tlsroutes"),
+    "UDPRoute": (_GATEWAY, "udproutes"),
     "Rollout": (_ARGO, "rollouts"),
     "AnalysisRun": (_ARGO, "analysisruns"),
     "Experiment": (_ARGO, "experiments"),

@@ -13,7 +13,7 @@ from e2e.runner.telling import Telling
 
 _LOG_LINES = 40
 _LINE_LENGTH = 400
-_KINDS = ("Rollout", "HTTPRoute", "GRPCRoute", "TCPRoute", "TLSRoute", "ConfigMap", "Event")
+_KINDS = ("Rollout", "HTTPRoute", "GRPCRoute", "TCPRoute", "TLSRoute", "UDPRoute", "ConfigMap", "Event")
 
 
 def write_graph(telling: Telling, folder: Path) -> None:

@@ -94,7 +94,7 @@ def _namespace(scene: Scene) -> Iterator[None]:
         yield
     finally:
         # The routes first and for sure: a layer 4 listener serves the oldest one.
-        kinds = "httproutes,grpcroutes,tcproutes,tlsroutes"
+        kinds = "httproutes,grpcroutes,tcproutes,tlsroutes,udproutes"
         scene.target.run(["kubectl", "--namespace", scene.namespace, "delete", kinds, "--all", "--wait=true"])
         scene.target.run(["kubectl", "delete", "namespace", scene.namespace, "--wait=false"])
 

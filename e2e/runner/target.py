@@ -24,7 +24,7 @@ from e2e.runner.case import Configure
 # The cases' Gateway, the same on all targets; 80 and 443 are left to the examples.
 GATEWAY_NAMESPACE = "e2e-gateway"
 GATEWAY_NAME = "e2e"
-PORTS: Mapping[str, int] = {"http": 10080, "grpc": 10080, "tcp": 10001, "tls": 10443}
+PORTS: Mapping[str, int] = {"http": 10080, "grpc": 10080, "tcp": 10001, "tls": 10443, "udp": 10053}
 _COMMAND_SECONDS = 180.0
 
 
@@ -130,7 +130,7 @@ class LocalTarget:
 
     cluster: Cluster
     name: str = "local"
-    can: frozenset[str] = frozenset({"kill", "restart", "configure", "count"})
+    can: frozenset[str] = frozenset({"kill", "restart", "configure", "count", "udp"})
     image: str = "echo:e2e"  # nobody pulls it
     gateway_class: str = GATEWAY_CLASS
     exact: bool = True

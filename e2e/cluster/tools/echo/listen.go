@@ -33,7 +33,7 @@ var httpMethods = map[string]bool{
 type servedPod struct {
 	Pod
 	world     *World
-	listeners []net.Listener
+	listeners []io.Closer
 	handOver  *handOver
 	http      *http.Server
 	mu        sync.Mutex
@@ -67,6 +67,28 @@ func (p *servedPod) accept(listener net.Listener) {
 			if tcp, ok := connection.(*net.TCPConn); ok && p.track(tcp) {
 				go p.dispatch(tcp, "tcp", func() { p.forget(tcp) })
 			}
+		}
+	}()
+}
+
+// receive answers each datagram with one that has the identity.
+func (p *servedPod) receive(socket net.PacketConn) {
+	p.mu.Lock()
+	p.listeners = append(p.listeners, socket)
+	p.mu.Unlock()
+	go func() {
+		received := make([]byte, 65_536)
+		for {
+			_, from, err := socket.ReadFrom(received)
+			if errors.Is(err, net.ErrClosed) {
+				return
+			}
+			if err != nil {
+				continue // what an earlier answer met, say a client that is gone
+			}
+			p.world.counters.Add(p.Identity, "udp", "")
+			body, _ := json.Marshal(p.identity())
+			_, _ = socket.WriteTo(body, from)
 		}
 	}()
 }

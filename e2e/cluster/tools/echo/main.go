@@ -3,7 +3,8 @@
 // With --server it watches the pods of a cluster whose kubelet is kwok and answers at the address of each Ready one: the
 // addresses must be local to the network namespace that it runs in. With --self it is an ordinary container that
 // answers as the pod whose name stands in its environment. Both ways one port speaks HTTP/1, HTTP/2 without TLS (and so
-// gRPC), TLS, and lines over plain TCP: the first bytes tell which.
+// gRPC), TLS, and lines over plain TCP: the first bytes tell which. Datagrams are answered at ports of UDP, with --self
+// at the same ports.
 package main
 
 import (
@@ -75,6 +76,7 @@ func serveSelf(ctx context.Context, world *World, ports string, grace time.Durat
 			log.Fatalf("echo: --ports %q: %v", ports, err)
 		}
 		pod.Ports = append(pod.Ports, number)
+		pod.Datagrams = append(pod.Datagrams, number)
 	}
 	served, err := world.serve(pod, "")
 	if err != nil {

@@ -29,8 +29,9 @@ type Identity struct {
 // Pod is one address with the ports that are open at it.
 type Pod struct {
 	Identity
-	Ports  []int
-	Status int // what HTTP answers: 200, or what the pod's environment asks for (a broken release)
+	Ports     []int
+	Datagrams []int // UDP ports
+	Status    int   // what HTTP answers: 200, or what the pod's environment asks for (a broken release)
 }
 
 // World is the set of pods that are answered for.
@@ -128,6 +129,14 @@ func (w *World) serve(pod Pod, address string) (*servedPod, error) {
 		}
 		served.accept(listener)
 	}
+	for _, port := range pod.Datagrams {
+		socket, err := net.ListenPacket("udp4", net.JoinHostPort(address, strconv.Itoa(port)))
+		if err != nil {
+			served.reset()
+			return nil, err
+		}
+		served.receive(socket)
+	}
 	return served, nil
 }
 
@@ -197,8 +206,11 @@ func readContainers(object podObject, pod *Pod) {
 			}
 		}
 		for _, port := range container.Ports {
-			if port.Protocol == "" || port.Protocol == "TCP" {
+			switch port.Protocol {
+			case "", "TCP":
 				pod.Ports = append(pod.Ports, port.ContainerPort)
+			case "UDP":
+				pod.Datagrams = append(pod.Datagrams, port.ContainerPort)
 			}
 		}
 	}
