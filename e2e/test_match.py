@@ -3,7 +3,7 @@
 import pytest
 
 from e2e.load.record import Record
-from e2e.load.traffic import versions, wrong_share
+from e2e.load.traffic import version_of, versions, wrong_share
 from e2e.runner.match import differences
 
 
@@ -58,3 +58,11 @@ def test_a_gateway_that_deals_in_turn_has_less_tolerance() -> None:
 
     assert wrong_share(found, {"v1": 80, "v2": 20}) == ""
     assert wrong_share(found, {"v1": 80, "v2": 20}, exact=True) != ""
+
+
+def test_pods_of_one_version_are_told_apart_by_their_names() -> None:
+    """Answers count under a version's name, or under that of an expression that the pod's name has."""
+    pods = {"baseline": "-baseline-"}
+
+    assert version_of("web-1-2-0-baseline-x", "v1", pods) == "baseline"
+    assert version_of("web-1-x", "v1", pods) == "v1"

@@ -6,11 +6,12 @@ all.
 """
 
 import math
+import re
 import subprocess
 import sys
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from e2e.load import cohort as cohorts
@@ -30,6 +31,7 @@ class Traffic:
     """All records that were read so far."""
 
     path: Path
+    pods: Mapping[str, str] = field(default_factory=dict)  # another name for the version -> expression in a pod's name
     records: list[Record] = field(default_factory=list)
     _read: int = 0
 
@@ -40,7 +42,8 @@ class Traffic:
             new = file.read()
         complete = new[: new.rfind(b"\n") + 1]
         self._read += len(complete)
-        self.records += [parse(line) for line in complete.decode().splitlines()]
+        new_records = [parse(line) for line in complete.decode().splitlines()]
+        self.records += [replace(item, version=version_of(item.pod, item.version, self.pods)) for item in new_records]
 
     def window(self, cohort: str, since: float, until: float = math.inf) -> list[Record]:
         """Return the cohort's requests that lie wholly in the window."""
@@ -49,6 +52,11 @@ class Traffic:
     def losses(self) -> list[Record]:
         """Return the requests that failed."""
         return [record for record in self.records if record.error]
+
+
+def version_of(pod: str, version: str, pods: Mapping[str, str]) -> str:
+    """Return the name under which a pod's answers count: its version's, unless its own name says another."""
+    return next((name for name, expression in pods.items() if re.search(expression, pod)), version)
 
 
 def versions(records: list[Record]) -> Counter[str]:
@@ -77,10 +85,10 @@ def wrong_share(found: Counter[str], expected: Mapping[str, float], *, exact: bo
 class Load:
     """The generator as a process, and its traffic; a context manager."""
 
-    def __init__(self, wanted: list[Cohort], folder: Path) -> None:
+    def __init__(self, wanted: list[Cohort], folder: Path, pods: Mapping[str, str] | None = None) -> None:
         self.cohorts = wanted
         self.spec = folder / "cohorts.json"
-        self.traffic = Traffic(folder / "records.jsonl")
+        self.traffic = Traffic(folder / "records.jsonl", pods or {})
         cohorts.save(wanted, self.spec)
         self.traffic.path.touch()
 

@@ -6,9 +6,15 @@ from typing import Any
 
 import yaml
 
-from e2e.runner.api import Api
+from e2e.runner.api import Api, RouteWatch
 from e2e.runner.case import Action, Case, fill
-from e2e.runner.target import Target
+from e2e.runner.match import differences
+from e2e.runner.target import CommandFailed, Target
+from e2e.waiting import until
+
+# Until the moment of a kill comes; and how often is looked for it: the calls that it is meant for last some 10 ms.
+MOMENT_SECONDS = 120.0
+MOMENT_PAUSE = 0.002
 
 
 @dataclass(frozen=True)
@@ -96,8 +102,34 @@ def _rollouts(scene: Scene, action: Action) -> None:
     scene.target.run(["kubectl-argo-rollouts", "--namespace", scene.namespace, *arguments])
 
 
+def _reset(scene: Scene, action: Action) -> None:
+    if action.reset:
+        text = yaml.safe_dump_all(scene.filled(load_manifest(scene.case, action.reset.manifest)))
+        server_side = ["--server-side", "--force-conflicts", "--field-manager=gitops"]
+        how = server_side if action.reset.by == "server-side apply" else ["--server-side=false"]
+        scene.target.run(["kubectl", "apply", "--namespace", scene.namespace, *how, "--filename=-"], text=text)
+
+
 def _kill(scene: Scene, action: Action) -> None:
     scene.target.kill(action.kill or "")
+
+
+def _kill_at(scene: Scene, action: Action) -> None:
+    if not action.kill_at:
+        return
+    seen = scene.filled(action.kill_at.seen)
+    kind, name = seen["kind"], seen["metadata"]["name"]
+    with RouteWatch(scene.api, kind, scene.namespace, name) as watch:
+        until(
+            lambda: watch.states and not differences(seen, watch.states[-1][1]),
+            f"the moment of the kill: {seen}",
+            seconds=MOMENT_SECONDS,
+            pause=MOMENT_PAUSE,
+        )
+        scene.target.kill(action.kill_at.what)
+    late = differences(seen, scene.api.read(kind, scene.namespace, name))
+    if late:
+        raise CommandFailed(f"the kill came too late: {'; '.join(late)}")
 
 
 def _restart(scene: Scene, action: Action) -> None:
@@ -115,7 +147,9 @@ _DOINGS = {
     "delete": _delete,
     "version": _version,
     "rollouts": _rollouts,
+    "reset": _reset,
     "kill": _kill,
+    "kill_at": _kill_at,
     "restart": _restart,
     "configure": _configure,
 }

@@ -69,6 +69,20 @@ class Configure(Part):
     args: list[str] = Field(default_factory=list)
 
 
+class Reset(Part):
+    """A manifest of the case is applied once more as it stands, as GitOps does: over whatever others have written."""
+
+    manifest: str
+    by: Literal["server-side apply", "kubectl apply"]
+
+
+class KillAt(Part):
+    """A kill in the moment in which an object has this part; if it no longer has it then, the kill was too late."""
+
+    what: Literal["plugin", "controller"]
+    seen: dict[str, Any]
+
+
 class Action(Part):
     """One doing: exactly one of the fields."""
 
@@ -77,7 +91,9 @@ class Action(Part):
     delete: ObjectName | None = None
     version: dict[str, str] | None = None  # Rollout -> version
     rollouts: str | None = None  # arguments of `kubectl argo rollouts`
+    reset: Reset | None = None
     kill: Literal["plugin", "controller"] | None = None
+    kill_at: KillAt | None = None
     restart: Literal["apiserver", "controller"] | None = None
     configure: Configure | None = None
 
@@ -139,10 +155,12 @@ class Stage(Part):
 
 
 class Losses(Part):
-    """Why requests may fail, and how many percent of all."""
+    """Why requests may fail, and how many percent of all; of one cohort and in one way only, where that is said."""
 
     reason: str
     percent: float
+    cohort: str = ""
+    error: str = ""  # a regular expression
 
 
 class Watched(Part):
@@ -166,6 +184,8 @@ class Case(Part):
     patches: list[MergePatch] = Field(default_factory=list)  # to the resources, before they are applied
     setup: Stage
     load: list[CohortPart] = Field(default_factory=list)
+    # Versions by another name: that of the first expression (here by name) that is found in the answering pod's name.
+    pods: dict[str, str] = Field(default_factory=dict)
     stages: list[Stage] = Field(default_factory=list)
     losses: Losses | None = None
     cleanup: list[Action] = Field(default_factory=list)  # done at the end in any case

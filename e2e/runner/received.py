@@ -10,7 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Mapping
 
-from e2e.load.traffic import SIGMAS, Traffic
+from e2e.load.traffic import SIGMAS, Traffic, version_of
 from e2e.runner.actions import Scene
 from e2e.waiting import NotYet, until
 
@@ -46,5 +46,5 @@ def _received(scene: Scene, cohort: str) -> Counter[str]:
     counts: Counter[str] = Counter()
     for item in scene.target.counts():
         if item["namespace"] == scene.namespace and item["cohort"] == cohort:
-            counts[item["version"]] += int(item["received"])
+            counts[version_of(item["pod"], item["version"], scene.case.pods)] += int(item["received"])
     return counts
