@@ -135,6 +135,7 @@ class Expect(Part):
     objects: list[dict[str, Any]] = Field(default_factory=list)  # parts of objects
     file: str = ""  # more of them
     absent: list[ObjectName] = Field(default_factory=list)
+    number: dict[str, int] = Field(default_factory=dict)  # kind -> how many objects of it the namespace has
     events: list[EventSeen] = Field(default_factory=list)
     controller: ControllerState | None = None
     traffic: dict[str, dict[str, float]] = Field(default_factory=dict)  # cohort -> version -> percent of its answers

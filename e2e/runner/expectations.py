@@ -41,6 +41,9 @@ def unfulfilled(scene: Scene, expect: Expect, before: Before) -> list[str]:
     for item in expect.absent:
         if scene.api.read(item.kind, scene.filled(item.namespace) or scene.namespace, scene.filled(item.name)):
             missing.append(f"{item.kind} {item.name} is still there")
+    for kind, number in expect.number.items():
+        found = [item["metadata"]["name"] for item in scene.api.all_of(kind, scene.namespace)]
+        missing += [] if len(found) == number else [f"{kind}: {found} instead of {number}"]
     for event in expect.events:
         missing += _event(scene, event, before)
     if expect.controller:
