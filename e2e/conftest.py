@@ -7,13 +7,14 @@ Without options that is the cluster of e2e/cluster, started once for all cases a
 import hashlib
 import os
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from e2e.cluster import tools
 from e2e.cluster.cluster import Cluster, open_cluster
-from e2e.cluster.settings import REPOSITORY, Settings, cache_root
+from e2e.cluster.settings import REPOSITORY, Rollouts, Settings, cache_root
 from e2e.runner.target import KubeconfigTarget, LocalTarget, Target, make_gateway
 
 
@@ -37,6 +38,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         choices=["standard", "experimental"],
         help="the local cluster's channel of the Gateway API",
     )
+    group.addoption(
+        "--e2e-rollouts",
+        default="1.9",
+        choices=["1.9", "1.10"],
+        help="the cluster's Argo Rollouts; cases that need a newer one have a local cluster of their own",
+    )
     group.addoption("--e2e-keep", action="store_true", help="leave the local cluster up")
 
 
@@ -45,15 +52,40 @@ def cluster(pytestconfig: pytest.Config) -> Iterator[Cluster]:
     """Start the local cluster, or say why it can't be."""
     if pytestconfig.getoption("e2e_kubeconfig"):
         pytest.skip("about the local cluster; this run is told on another one")
+    name = pytestconfig.getoption("e2e_name") or _cluster_name()
+    with _up(pytestconfig, name, pytestconfig.getoption("e2e_rollouts")) as found:
+        yield found
+
+
+@pytest.fixture(scope="session")
+def newer_cluster(pytestconfig: pytest.Config) -> Iterator[Cluster]:
+    """Start a local cluster with the newest controller, for what the other refuses."""
+    name = pytestconfig.getoption("e2e_name") or _cluster_name()
+    with _up(pytestconfig, f"{name}-newer", "1.10") as found:
+        yield found
+
+
+@pytest.fixture
+def newer_target(newer_cluster: Cluster) -> Iterator[Target]:
+    """Return the cluster with the newest controller; the test runs where it can be reached."""
+    chosen = LocalTarget(newer_cluster)
+    with chosen.reached():
+        make_gateway(chosen)
+        yield chosen
+
+
+@contextmanager
+def _up(pytestconfig: pytest.Config, name: str, rollouts: Rollouts) -> Iterator[Cluster]:
     reason = tools.missing_reason()
     if reason:
         pytest.skip(f"end-to-end tests left out: {reason}")
     plugin = pytestconfig.getoption("e2e_plugin")
     settings = Settings(
-        name=pytestconfig.getoption("e2e_name") or _cluster_name(),
+        name=name,
         root=cache_root(),
         channel=pytestconfig.getoption("e2e_channel"),
         plugin="venv" if plugin == "venv" else "binary",
+        rollouts=rollouts,
     )
     if settings.plugin == "binary" and not settings.binary.exists():
         pytest.fail(f"no plugin at {settings.binary}: run `make binary`, or choose --e2e-plugin venv")
@@ -76,10 +108,15 @@ def target(pytestconfig: pytest.Config, request: pytest.FixtureRequest) -> Itera
             gateway_class=pytestconfig.getoption("e2e_gateway_class"),
             gateway_address=pytestconfig.getoption("e2e_gateway_address"),
             kind_node=pytestconfig.getoption("e2e_kind_node"),
+            rollouts=pytestconfig.getoption("e2e_rollouts"),
         )
         if kubeconfig
         else LocalTarget(request.getfixturevalue("cluster"))
     )
+    wanted = any(item.get_closest_marker("newer_controller") for item in request.session.items)
+    if wanted and not kubeconfig and "rollouts-1.10" not in chosen.can:
+        # Before the network namespace is entered, in which nothing can be downloaded.
+        request.getfixturevalue("newer_cluster")
     with chosen.reached():
         make_gateway(chosen)
         yield chosen

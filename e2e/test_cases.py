@@ -11,25 +11,32 @@ from e2e.cluster.settings import REPOSITORY
 from e2e.runner import report
 from e2e.runner.case import CASES, read
 from e2e.runner.story import tell
-from e2e.runner.target import Target
+from e2e.runner.target import LocalTarget, Target
 
 OUT = REPOSITORY / "out" / "e2e"
+NEWER = "rollouts-1.10"
 
 
 def _parameters() -> list[ParameterSet]:
     found = []
     for path in sorted(CASES.glob("*/case.yaml")):
         case = read(path)
-        found.append(pytest.param(path, id=case.name, marks=[pytest.mark.e2e_short] if case.short else []))
+        marks = [pytest.mark.e2e_short] if case.short else []
+        marks += [pytest.mark.newer_controller] if NEWER in case.needs else []
+        found.append(pytest.param(path, id=case.name, marks=marks))
     return found
 
 
 @pytest.mark.e2e
 @pytest.mark.timeout(900, func_only=True)
 @pytest.mark.parametrize("path", _parameters())
-def test_case(path: Path, target: Target, record_property: Callable[[str, object], None]) -> None:
+def test_case(
+    path: Path, target: Target, request: pytest.FixtureRequest, record_property: Callable[[str, object], None]
+) -> None:
     """The case goes as its file says, its shares are right, and no request fails that need not."""
     case = read(path)
+    if isinstance(target, LocalTarget) and NEWER in set(case.needs) - target.can:
+        target = request.getfixturevalue("newer_target")
     missing = sorted(set(case.needs) - target.can)
     if missing:
         pytest.skip(f"{case.name}: the cluster {target.name!r} can't {', '.join(missing)}")

@@ -16,8 +16,9 @@ from e2e.cluster.settings import Settings, cache_root
 @click.option("--name", default="default", show_default=True, help="Which cluster; several can be up at once.")
 @click.option("--channel", type=click.Choice(["standard", "experimental"]), default="standard", show_default=True)
 @click.option("--plugin", type=click.Choice(["binary", "venv"]), default="binary", show_default=True)
+@click.option("--rollouts", type=click.Choice(["1.9", "1.10"]), default="1.9", show_default=True)
 @click.pass_context
-def main(context: click.Context, name: str, channel: str, plugin: str) -> None:
+def main(context: click.Context, name: str, channel: str, plugin: str, rollouts: str) -> None:
     """Run a real Kubernetes with the stock Argo Rollouts controller and Envoy Gateway, without docker."""
     reason = tools.missing_reason()
     if reason:
@@ -27,6 +28,7 @@ def main(context: click.Context, name: str, channel: str, plugin: str) -> None:
         root=cache_root(),
         channel="experimental" if channel == "experimental" else "standard",
         plugin="venv" if plugin == "venv" else "binary",
+        rollouts="1.10" if rollouts == "1.10" else "1.9",
     )
 
 

@@ -121,7 +121,7 @@ class Cluster:
 
     def _define(self) -> None:
         """Install the definitions of Argo Rollouts and of the Gateway API, and the controller's rights."""
-        argo = self.tools.module("controlplane", _ARGO_MODULE) / "manifests"
+        argo = self.tools.module(self.tools.group_of("rollouts-controller"), _ARGO_MODULE) / "manifests"
         routes = self.tools.module("gateway", _GATEWAY_API_MODULE) / "config" / "crd" / self.settings.channel
         # The upgrade policy refuses a change of channel; nobody upgrades this cluster.
         files = [
@@ -140,7 +140,9 @@ class Cluster:
 
 def open_cluster(settings: Settings, tell: Callable[[str], None], *, build: bool) -> Cluster:
     """Return the cluster with its tools; build them, or raise FileNotFoundError."""
-    found = tools.build(settings.root, tell) if build else tools.find(settings.root)
+    found = (
+        tools.build(settings.root, settings.rollouts, tell) if build else tools.find(settings.root, settings.rollouts)
+    )
     if found is None:
         raise FileNotFoundError("the tools are not built: run `python -m e2e.cluster build`")
     return Cluster(settings, found)

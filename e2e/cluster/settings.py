@@ -1,4 +1,4 @@
-"""What there is to choose about a cluster: its name, folder, Gateway API channel and plugin; and its fixed addresses.
+"""What there is to choose about a cluster: name, folder, Gateway API channel, plugin, controller; its fixed addresses.
 
 Ports and addresses are the same in every cluster: each has its own network namespaces. Nothing in here does IO.
 """
@@ -42,6 +42,8 @@ CONTROLLER_GID = 0
 
 Channel = Literal["standard", "experimental"]
 Plugin = Literal["binary", "venv"]
+# Argo Rollouts: 1.10 is the first that takes setMirrorRoute and pingPong with a plugin.
+Rollouts = Literal["1.9", "1.10"]
 
 
 def cache_root() -> Path:
@@ -58,6 +60,7 @@ class Settings:
     root: Path = field(default_factory=cache_root)
     channel: Channel = "standard"
     plugin: Plugin = "binary"
+    rollouts: Rollouts = "1.9"
 
     @property
     def state(self) -> Path:

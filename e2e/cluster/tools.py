@@ -16,11 +16,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from e2e.cluster.settings import HERE
+from e2e.cluster.settings import HERE, Rollouts
 
 _TOOLS = HERE / "tools"
 _KUBERNETES = "v1.34.4"
-_ROLLOUTS = "github.com/argoproj/argo-rollouts/utils/version.version=1.9.2"
+_ROLLOUTS = "github.com/argoproj/argo-rollouts/utils/version.version"
 _KUBERNETES_FLAGS = " ".join(
     f"-X k8s.io/component-base/version.{name}={value}"
     for name, value in (("gitVersion", _KUBERNETES), ("gitMajor", "1"), ("gitMinor", "34"))
@@ -56,7 +56,7 @@ GO_GROUPS = (
             "kubectl-argo-rollouts",
         ),
         packages=("tool", "./kubectl-argo-rollouts"),
-        flags=f"-s -w {_KUBERNETES_FLAGS} -X {_ROLLOUTS}",
+        flags=f"-s -w {_KUBERNETES_FLAGS} -X {_ROLLOUTS}=1.9.2",
     ),
     Group("kwok", ("kwok",)),
     Group("gateway", ("envoy-gateway",)),
@@ -65,6 +65,9 @@ GO_GROUPS = (
 ENVOY = Group("envoy", ("envoy",))
 ENVOY_VERSION = "1.40.0"
 GROUPS = (*GO_GROUPS, ENVOY)
+# Only built for the clusters that run it. It stands first: its controller is the one that is found.
+CONTROLLER_1_10 = Group("controller-1.10", ("rollouts-controller",), flags=f"-s -w -X {_ROLLOUTS}=1.10.1")
+GROUPS_OF: Mapping[Rollouts, tuple[Group, ...]] = {"1.9": GROUPS, "1.10": (CONTROLLER_1_10, *GROUPS)}
 
 
 @dataclass(frozen=True)
@@ -72,23 +75,28 @@ class Tools:
     """Where the built programs are."""
 
     folders: Mapping[str, Path] = field(default_factory=dict)
+    groups: tuple[Group, ...] = GROUPS
 
     def path(self, program: str) -> Path:
         """Return the program's file."""
-        for group in GROUPS:
+        for group in self.groups:
             if program in group.programs:
                 return self.folders[group.name] / program
         raise KeyError(program)
 
     def program(self, name: str) -> str:
         """Return the path of a program of ours, or the name of another for PATH."""
-        ours = any(name in group.programs for group in GROUPS)
+        ours = any(name in group.programs for group in self.groups)
         return str(self.path(name)) if ours else name
 
     @property
     def search_path(self) -> str:
         """The folders for PATH."""
         return os.pathsep.join(str(folder) for folder in self.folders.values())
+
+    def group_of(self, program: str) -> str:
+        """Return the name of the group that the program is built with."""
+        return next(group.name for group in self.groups if program in group.programs)
 
     def module(self, group: str, module: str) -> Path:
         """Return the folder in which Go keeps the source of a module that the group pins."""
@@ -111,16 +119,21 @@ def missing_reason() -> str:
     return ""
 
 
-def find(root: Path) -> Tools | None:
+def find(root: Path, rollouts: Rollouts) -> Tools | None:
     """Return the tools if all are built."""
-    tools = Tools({group.name: _folder(root, group) for group in GROUPS})
+    tools = _tools(root, rollouts)
     return tools if all(folder.is_dir() for folder in tools.folders.values()) else None
 
 
-def build(root: Path, tell: Callable[[str], None]) -> Tools:
+def _tools(root: Path, rollouts: Rollouts) -> Tools:
+    groups = GROUPS_OF[rollouts]
+    return Tools({group.name: _folder(root, group) for group in groups}, groups)
+
+
+def build(root: Path, rollouts: Rollouts, tell: Callable[[str], None]) -> Tools:
     """Build what is not built yet."""
-    tools = Tools({group.name: _folder(root, group) for group in GROUPS})
-    for group in GROUPS:
+    tools = _tools(root, rollouts)
+    for group in tools.groups:
         folder = tools.folders[group.name]
         if folder.is_dir():
             continue

@@ -11,13 +11,13 @@ import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 from e2e.cluster import controller, network, pods, process
 from e2e.cluster.cluster import Cluster, log_tail
-from e2e.cluster.settings import CONTROLLER_NAMESPACE, FILES_PORT, GATEWAY_CLASS, NODE_ADDRESS
+from e2e.cluster.settings import CONTROLLER_NAMESPACE, FILES_PORT, GATEWAY_CLASS, NODE_ADDRESS, Rollouts
 from e2e.runner.api import Api
 from e2e.runner.case import Configure
 
@@ -32,10 +32,13 @@ class Target(Protocol):
     """What a case needs of a cluster."""
 
     name: str
-    can: frozenset[str]
     image: str
     gateway_class: str
     exact: bool  # whether the gateway deals out weights in turn
+
+    @property
+    def can(self) -> frozenset[str]:
+        """Return what of a case's `needs` it fulfils."""
 
     def reached(self) -> Any:
         """Return a context manager inside which the cluster can be reached."""
@@ -130,10 +133,14 @@ class LocalTarget:
 
     cluster: Cluster
     name: str = "local"
-    can: frozenset[str] = frozenset({"kill", "restart", "configure", "count", "udp"})
     image: str = "echo:e2e"  # nobody pulls it
     gateway_class: str = GATEWAY_CLASS
     exact: bool = True
+
+    @property
+    def can(self) -> frozenset[str]:
+        """As `Target.can`."""
+        return frozenset({"kill", "restart", "configure", "count", "udp", f"rollouts-{self.cluster.settings.rollouts}"})
 
     @contextmanager
     def reached(self) -> Iterator[None]:
@@ -228,11 +235,12 @@ class KubeconfigTarget:
     kind_node: str = ""  # the node's container, where there is one
     name: str = "kubeconfig"
     exact: bool = False
-    can: frozenset[str] = field(init=False)
+    rollouts: Rollouts = "1.9"
 
-    def __post_init__(self) -> None:
-        """Know what can be done to the controller."""
-        self.can = frozenset({"kill", "restart"}) if self.kind_node else frozenset()
+    @property
+    def can(self) -> frozenset[str]:
+        """As `Target.can`."""
+        return frozenset({"kill", "restart"} if self.kind_node else ()) | {f"rollouts-{self.rollouts}"}
 
     @contextmanager
     def reached(self) -> Iterator[None]:
