@@ -20,6 +20,7 @@ Document = dict[str, Any]
 
 CONTROLLER = "argo-rollouts"
 PLUGIN = "argoproj-labs/gatewayAPI"
+GLOO_PLUGIN = "solo-io/glooplatform"
 SHARED = "/plugins"
 INSTALLED = f"{SHARED}/{NAME}"
 LEDGER = "argo-gatewayapi-configmap"
@@ -84,13 +85,13 @@ def _dump(document: Document) -> str:
     return yaml.dump(document, Dumper=_Dumper, sort_keys=False, width=120)
 
 
-def _config(location: str, **more: Any) -> Document:
-    entry = {"name": PLUGIN, "location": location, **more}
+def _config(location: str, *, names: tuple[str, ...] = (PLUGIN,), **more: Any) -> Document:
+    entries = [{"name": name, "location": location, **more} for name in names]
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
         "metadata": {"name": "argo-rollouts-config", "namespace": CONTROLLER},
-        "data": {"trafficRouterPlugins": yaml.dump([entry], Dumper=yaml.SafeDumper, sort_keys=False, width=200)},
+        "data": {"trafficRouterPlugins": yaml.dump(entries, Dumper=yaml.SafeDumper, sort_keys=False, width=200)},
     }
 
 
@@ -147,17 +148,29 @@ EXTRAS: list[Document] = [
     {"apiGroups": [""], "resources": ["events"], "verbs": ["create"]},
 ]
 FULL = [*WEIGHTS, *LEDGER_RULES, *EXTRAS]
+GLOO: list[Document] = [
+    {"apiGroups": ["networking.gloo.solo.io"], "resources": ["routetables"], "verbs": ["get", "list", "update"]},
+    # Only mirror routes need these: in Gloo a policy says that a route mirrors.
+    {
+        "apiGroups": ["trafficcontrol.policy.gloo.solo.io"],
+        "resources": ["mirrorpolicies"],
+        "verbs": ["get", "create", "update", "delete"],
+    },
+    {"apiGroups": [""], "resources": ["services"], "verbs": ["get"]},
+    *LEDGER_RULES,
+    {"apiGroups": [""], "resources": ["events"], "verbs": ["create"]},
+]
 
 
-def _role(kind: str, namespace: str, rules: list[Document]) -> tuple[Document, Document]:
-    place = {"name": NAME, **({"namespace": namespace} if namespace else {})}
+def _role(kind: str, namespace: str, rules: list[Document], name: str = NAME) -> tuple[Document, Document]:
+    place = {"name": name, **({"namespace": namespace} if namespace else {})}
     group = "rbac.authorization.k8s.io"
     role = {"apiVersion": f"{group}/v1", "kind": kind, "metadata": place, "rules": rules}
     binding = {
         "apiVersion": f"{group}/v1",
         "kind": f"{kind}Binding",
         "metadata": place,
-        "roleRef": {"apiGroup": group, "kind": kind, "name": NAME},
+        "roleRef": {"apiGroup": group, "kind": kind, "name": name},
         "subjects": [{"kind": "ServiceAccount", "name": CONTROLLER, "namespace": CONTROLLER}],
     }
     return role, binding
@@ -207,6 +220,11 @@ def _configurations(place: Place) -> dict[str, Manifest]:
             "With flags of the plugin: `rollouts-gwapi-plugin serve --help` lists them.",
             (_config(f"file://{INSTALLED}", args=arguments),),
         ),
+        "argo-rollouts-config-gloo.yaml": Manifest(
+            "Only with Gloo Platform: the same file under a second name, for Rollouts whose routes are RouteTables.\n"
+            "The controller starts a process for each name.",
+            (_config(f"file://{INSTALLED}", names=(PLUGIN, GLOO_PLUGIN)),),
+        ),
     }
 
 
@@ -223,6 +241,11 @@ def _roles() -> dict[str, Manifest]:
         "rbac-namespaced.yaml": Manifest(
             "As rbac.yaml, for one namespace: one Role and one RoleBinding in each namespace that has routes.",
             _role("Role", "shop", FULL),
+        ),
+        "rbac-gloo.yaml": Manifest(
+            "Only with Gloo Platform, beside one of the other roles or alone: all that RouteTables need, weights to\n"
+            "experiments. Without mirror routes leave mirrorpolicies out.",
+            _role("ClusterRole", "", GLOO, f"{NAME}-gloo"),
         ),
     }
 

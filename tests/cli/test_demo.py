@@ -44,7 +44,7 @@ def test_examples() -> None:
         named = {(one["kind"], one["metadata"]["name"]) for one in example.manifests}
         canary = example.rollout["spec"]["strategy"]["canary"]
         assert {("Service", canary["stableService"]), ("Service", canary["canaryService"])} <= named
-        assert sum(kind == "Gateway" for kind, _ in named) == 1
+        assert sum(kind in {"Gateway", "VirtualGateway"} for kind, _ in named) == 1
         assert example.cohorts
 
 

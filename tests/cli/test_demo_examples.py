@@ -153,12 +153,15 @@ def test_readme(name: str) -> None:
 
 
 def test_shared_parts() -> None:
-    """What the controller is told, and the GatewayClass, are the same in all examples."""
-    configurations = {
-        path.read_text()
+    """What the controller is told, and the GatewayClass, are the same in all examples; Gloo's adds a second name."""
+    told = {
+        path.parent.name: path.read_text()
         for path in examples_folder().glob("*/argo-rollouts-config.yaml")
         if path.parent.name != "install"
     }
+    gloo = yaml.safe_load(yaml.safe_load(told.pop("gloo"))["data"]["trafficRouterPlugins"])
+    configurations = set(told.values())
+    (others,) = (yaml.safe_load(yaml.safe_load(one)["data"]["trafficRouterPlugins"]) for one in configurations)
     classes = {
         json.dumps(one, sort_keys=True)
         for name in example_names()
@@ -167,6 +170,7 @@ def test_shared_parts() -> None:
     }
 
     assert (len(configurations), len(classes)) == (1, 1)
+    assert gloo == [*others, {**others[0], "name": "solo-io/glooplatform"}]
 
 
 def granted(name: str) -> Rights:
@@ -230,6 +234,16 @@ TOLD: dict[str, dict[tuple[str, str, str], float]] = {
     },
     "tcp": {("weight 25", "connections", "yellow"): 0.25, ("promoted", "connections", "yellow"): 1.0},
     "tls": {("weight 25", "connections", "v2"): 0.25, ("promoted", "connections", "v2"): 1.0},
+    "gloo": {
+        ("weight 0", "everyone", "yellow"): 0.0,
+        ("weight 0, testers", "testers", "yellow"): 1.0,
+        ("weight 0, testers", "everyone", "yellow"): 0.0,
+        ("weight 0, testers, shadow", "everyone", "copied to yellow"): 0.3,
+        ("weight 0, testers, shadow", "testers", "yellow"): 1.0,
+        ("weight 20, testers", "everyone", "yellow"): 0.2,
+        ("weight 20, testers", "everyone", "copied to yellow"): 0.0,
+        ("promoted", "everyone", "yellow"): 1.0,
+    },
     "multi-route": {
         ("weight 0, testers", "site, testers", "v2"): 1.0,
         ("weight 0, testers", "orders, testers", "v2"): 1.0,
@@ -260,9 +274,11 @@ def test_play(name: str, tmp_path: Path) -> None:
 
 
 # What a play need not use: the canary example's role is for routes by selector, too, as its comment says; and a route
-# that is found by a selector is read again only after a conflict or while its gateway is waited for.
+# that is found by a selector is read again only after a conflict or while its gateway is waited for. A MirrorPolicy is
+# changed when its step or somebody else's hand changes it.
 NOT_ALWAYS: dict[str, Rights] = {
     "canary": {("gateway.networking.k8s.io", "httproutes", "list")},
+    "gloo": {("trafficcontrol.policy.gloo.solo.io", "mirrorpolicies", "update")},
     "multi-route": {("gateway.networking.k8s.io", "httproutes", "get")},
 }
 

@@ -90,8 +90,83 @@ def test_ledger() -> None:
         "httpManagedHeaderRoutes": value(web=["a", "b"], other=["c"]),
         "grpcExperimentBackends": value(web=["d"]),
         "tcpExperimentBackends": value(other=["e"]),
+        "routeTableManagedMirrorRoutes": value(web=["f"]),
         "httpManagedRoutes": "not ours",
     }
 
-    assert ledger_entries([{"data": data}, {}], "shop/web") == 3
+    assert ledger_entries([{"data": data}, {}], "shop/web") == 4
     assert ledger_entries([], "shop/web") == 0
+
+
+TABLE = yaml.safe_load("""
+kind: RouteTable
+metadata: {name: web, resourceVersion: "1"}
+spec:
+  http:
+  - name: health
+    directResponse: {status: 200}
+  - name: main
+    forwardTo: {pathRewrite: /, destinations: [{ref: {name: stable}}]}
+  tls:
+  - forwardTo: {destinations: [{ref: {name: other}}]}
+""")
+
+
+def table(destinations: str, *added: Any, **metadata: Any) -> RouteTrace:
+    """Return the trace of the RouteTable with other destinations in its route `main`, and further routes first."""
+    route = deepcopy(TABLE)
+    route["metadata"] |= {"resourceVersion": "2", **metadata}
+    found = [text.partition("=") for text in destinations.split()]
+    route["spec"]["http"][1]["forwardTo"]["destinations"] = [
+        {"ref": {"name": name}, **({"weight": int(weight)} if weight else {})} for name, _, weight in found
+    ]
+    route["spec"]["http"][:0] = added
+    return trace(route, TABLE, PAIR)
+
+
+HEADER_ROUTE = {"name": "testers", "forwardTo": {"destinations": [{"ref": {"name": "canary"}}]}}
+
+
+def test_what_is_told_of_a_route_table() -> None:
+    """What is not in a route has no share; the pair is never counted as added, a managed route and others are."""
+    found = table("stable=70 canary=25 base=5", HEADER_ROUTE)
+
+    assert [told(weights) for weights in found.weights] == ["stable 70, canary 25, base 5"]
+    assert (found.added_rules, found.added_backends) == (1, 1)
+    assert [told(weights) for weights in table("canary").weights] == ["stable 0, canary 100"]
+    # Gloo refuses it, and what stands there is told.
+    assert [told(weights) for weights in table("stable=100 canary=0").weights] == ["stable 100, canary 0"]
+    assert [told(weights) for weights in table("stable=90 canary=20").weights] == ["stable 90, canary 20"]
+    assert (table("stable").added_rules, table("stable").added_backends) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("destinations", "canary", "wrong"),
+    [
+        ("stable", 0, False),
+        ("stable=80 canary=20", 20, False),
+        ("stable=90 canary=10", 20, True),
+        ("canary", 100, False),
+        ("stable", 100, True),
+    ],
+)
+def test_weights_of_a_route_table(destinations: str, canary: int, *, wrong: bool) -> None:
+    """What is absent is zero."""
+    assert bool(wrong_weights(table(destinations), {"stable": 100 - canary, "canary": canary})) == wrong
+
+
+@pytest.mark.parametrize(
+    ("found", "under_weights", "when_done"),
+    [
+        (table("stable"), False, False),
+        (table("stable=80 canary=20"), False, True),
+        (table("stable canary"), False, True),
+        (table("stable", annotations={"kept": "1"}), False, True),
+        (table("stable=95 base=5"), True, True),
+        (table("stable", HEADER_ROUTE), True, True),
+    ],
+)
+def test_leftovers_of_a_route_table(found: RouteTrace, *, under_weights: bool, when_done: bool) -> None:
+    """While weights are asked for only the pair's destinations may differ, at the end nothing."""
+    assert bool(leftovers(found, TABLE, done=False)) == under_weights
+    assert bool(leftovers(found, TABLE, done=True)) == when_done

@@ -89,6 +89,39 @@ router.progressing = lambda rollout: False
 """
 
 
+# The proof-of-concept plugin for RouteTables: the step's matcher beside the route's own, each of which is enough.
+MATCHES_EITHER = """
+from rollouts_gwapi_plugin.routes.gloo import managed
+
+managed.with_headers = lambda matcher, headers: matcher
+"""
+# Weight 0 is no weight in Gloo: a route with it beside a full 100 is refused, and answers 500.
+WRITES_ZEROS = """
+TABLES = ResourceType("networking.gloo.solo.io", "v2", "routetables", "RouteTable")
+
+def set_weight(self, call):
+    right(self, call)
+
+    def add_zero(read):
+        table = deepcopy(read)
+        for route in table["spec"]["http"]:
+            found = route.get("forwardTo", {}).get("destinations", [])
+            if [one["ref"]["name"] for one in found] == ["web-stable"]:
+                found[0]["weight"] = 100
+                found.append({"ref": {"name": "web-canary"}, "port": {"number": 80}, "weight": 0})
+        return table
+
+    edit(self._connector.cluster().client, TABLES, "gloo", "web", add_zero, deadline=Deadline.after(10))
+
+TrafficRouter.set_weight = set_weight
+"""
+LEAVES_POLICIES = """
+from rollouts_gwapi_plugin.kube.client import KubeClient
+
+KubeClient.delete = lambda self, *arguments, **options: None
+"""
+
+
 @pytest.mark.parametrize(
     ("example", "patch", "problems"),
     [
@@ -113,6 +146,9 @@ router.progressing = lambda rollout: False
             [r"^weight 0: HTTPRoute web is not as it was before", "^promoted: HTTPRoute web is not"],
         ),
         ("mirror", MIRRORS_ALL, [r"readers: 100.0% of \d+ requests were copied to v2, asked were 30.0%"]),
+        ("gloo", MATCHES_EITHER, [r"weight 0, testers, everyone: 100.0% of \d+ requests met yellow, asked were 0.0%"]),
+        ("gloo", WRITES_ZEROS, [r"\d+ requests were lost", r"^weight 0, everyone: only 0 requests were measured"]),
+        ("gloo", LEAVES_POLICIES, [r"^promoted: MirrorPolicies are left: shadow-[0-9a-f]{16}$"]),
     ],
 )
 def test_wrong_plugins_are_found_out(tmp_path: Path, example: str, patch: str, problems: list[str]) -> None:
@@ -126,7 +162,8 @@ def test_wrong_plugins_are_found_out(tmp_path: Path, example: str, patch: str, p
 
     assert found.exception is None
     assert found.return_value == 1, found.output
-    # Whoever loses requests, it is not those who send no header.
-    assert set(re.findall(r"^lost at [\d.]+ s: ([^,]+),", found.output, re.MULTILINE)) <= {"testers"}
+    # Whoever loses requests, it is not those who send no header; but a RouteTable that Gloo refuses hurts everybody.
+    hurt = {"testers", "everyone"} if patch == WRITES_ZEROS else {"testers"}
+    assert set(re.findall(r"^lost at [\d.]+ s: ([^,]+),", found.output, re.MULTILINE)) <= hurt
     for problem in problems:
         assert any(re.search(problem, one) for one in wrong), found.output

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 import pytest
 import yaml
+from tests.service.gloo.world import KEY, GlooShop, http, table
 from tests.service.world import Shop, route, rule, service
 
 from builder import manifests
@@ -230,3 +231,38 @@ def test_another_namespace(api: ApiServer, tmp_path: Path) -> None:
 
     with pytest.raises(PluginError, match="default"):
         shop.weight(30)
+
+
+def test_gloo(tmp_path: Path) -> None:
+    """The role for RouteTables suffices alone: weights, header and mirror routes, experiments, selected by labels."""
+    with ApiServer(rbac=True) as api:
+        made = table(http("s", "main"))
+        made["metadata"]["labels"] = {"app": "web"}
+        api.load([made, *map(service, ("s", "c", "experiment")), *documents(ALL["rbac-gloo.yaml"])])
+        kubeconfig = api.write_kubeconfig(tmp_path / "controller", user=CONTROLLER)
+        shop = GlooShop(api, tmp_path, plugins={KEY: {"routeTableSelector": {"labels": {"app": "web"}}}})
+        shop._router = TrafficRouter(ServiceSettings(kubeconfig=str(kubeconfig)), Metrics())
+        shop.managed = ["header", "mirror"]
+
+        shop.header("header")
+        for path in ("/a", "/b"):
+            shop.mirror("mirror", {"path": {"prefix": path}})
+        shop.weight(20, experiment=10)
+        assert shop.lines() == ["header: c=-", "mirror: s=70 c=20 experiment=10", "main: s=70 c=20 experiment=10"]
+        assert len(shop.policies()) == 1
+        shop.verify(20)
+        shop.weight(20)
+        shop.remove()
+
+        assert shop.lines() == ["main: s=80 c=20"]
+        assert shop.policies() == {}
+        assert [] == [request for request in api.requests if request.status == 403]
+
+
+def test_both_names_for_gloo() -> None:
+    """With Gloo the same file is known by both names; the Helm values and the other ConfigMaps leave Gloo out."""
+    both = plugins("argo-rollouts-config-gloo.yaml")
+
+    assert [plugin["name"] for plugin in both] == ["argoproj-labs/gatewayAPI", KEY]
+    assert len({plugin["location"] for plugin in both}) == 1
+    assert [] == [name for name in ALL if "gloo" in ALL[name].text() and "gloo" not in name]

@@ -31,9 +31,11 @@ KINDS = frozenset(
         "ReferenceGrant",
         "Role",
         "RoleBinding",
+        "RouteTable",
         "Service",
         "TCPRoute",
         "TLSRoute",
+        "VirtualGateway",
     }
 )
 _COHORT = frozenset({"name", "rate", "headers", "host", "path", "method", "listener"})

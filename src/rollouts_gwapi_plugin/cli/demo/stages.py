@@ -105,6 +105,10 @@ class Recorder:
                 found.append(leftovers(route, self._first(route), done=stage.name == PROMOTED))
         if self.traffic.clean and stage.ledger:
             found.append(f"the ledger has entries of {self._rollout()} on {stage.ledger} routes, none were expected")
+        if self.traffic.clean:
+            # An example has none of its own.
+            left = [one["metadata"]["name"] for one in self.sandbox.api.list("MirrorPolicy", self.sandbox.namespace)]
+            found.append(f"MirrorPolicies are left: {', '.join(left)}" if left else "")
         return [problem for problem in found if problem]
 
     def _routes(self) -> list[JsonObject]:
