@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 from tests.cli.town import Town
-from tests.service.gloo.world import KEPT, KEY, GlooShop, crds, http, table
+from tests.service.gloo.world import KEPT, KEY, GlooShop, crds, destination, http, table
 from tests.service.world import LEDGER, header_step, service
 
 from rollouts_gwapi_plugin.cli.main import run
@@ -79,6 +79,21 @@ def test_cleanup_without_a_trace(gloo: Town, *, gone: bool) -> None:
     assert KEPT not in (after["metadata"].get("annotations") or {})
     assert gloo.api.list("MirrorPolicy", "shop") == []
     assert gloo.api.find("ConfigMap", "shop", LEDGER) is None
+
+
+def test_cleanup_gives_a_canary_its_own_share_back(gloo: Town) -> None:
+    """A canary that the user gave a share of its own is out of the route at rest; cleanup puts it back."""
+    own = destination("c", 10, port={"name": "http-canary"})
+    gloo.api.update(table({"name": "main", "forwardTo": {"destinations": [destination("s", 90), own]}}))
+    before = gloo.api.read("RouteTable", "shop", "web")["spec"]
+    gloo.shop.status = {"stableRS": "new", "currentPodHash": "new"}
+    gloo.shop.weight(0)
+    assert gloo.shop.lines() == ["main: s=100"]
+
+    code, text, _ = gloo.run("cleanup", "web", "-y")
+
+    assert code == 0, text
+    assert gloo.api.read("RouteTable", "shop", "web")["spec"] == before
 
 
 def test_what_is_gone_is_found_by_what_is_kept_for_it(gloo: Town) -> None:
