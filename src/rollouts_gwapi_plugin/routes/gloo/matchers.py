@@ -15,6 +15,8 @@ from rollouts_gwapi_plugin.routes.gloo.table import TableRoute
 from rollouts_gwapi_plugin.routes.l7 import Alternative, escape, string_test
 
 METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"})
+# Gloo does not serve a suffix yet; where one stands it must not be taken for none.
+_TESTS: Final = ("exact", "prefix", "regex", "suffix")
 _KINDS: Final = {"Exact": "exact", "Prefix": "prefix", "RegularExpression": "regex"}
 
 
@@ -123,13 +125,13 @@ def _contains(outer: JsonObject, inner: JsonObject) -> bool:
     elif inner.get("ignoreCase"):
         return kind == "" or (kind == "prefix" and text in {"", "/"})
     if kind == "prefix":
-        return inner_text.startswith(text) if inner_kind != "regex" else text in {"", "/"}
+        return inner_text.startswith(text) if inner_kind not in {"regex", "suffix"} else text in {"", "/"}
     return kind == "" or (kind, text) == (inner_kind, inner_text)
 
 
 def _test(uri: JsonObject) -> tuple[str, str]:
     """Return the kind and the text of a path's test; empty where every path matches."""
-    return next(((kind, str(uri[kind])) for kind in ("exact", "prefix", "regex") if uri.get(kind)), ("", ""))
+    return next(((kind, str(uri[kind])) for kind in _TESTS if uri.get(kind)), ("", ""))
 
 
 def changes_rewrite(item: TableRoute, matchers: Sequence[JsonObject]) -> bool:
