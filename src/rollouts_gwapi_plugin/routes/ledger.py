@@ -95,6 +95,19 @@ class Ledger:
                 legacy[name] = rest
         return replace(self, legacy=legacy)
 
+    def with_moved_legacy(self, moves: Mapping[str, tuple[int, int]], route: str) -> "Ledger":
+        """Return the ledger with old entries that pointed at one place of this route pointing at another one.
+
+        The Go plugin's entries are places in the list of rules: whoever takes a rule out of the list, or puts one in
+        before them, moves those of other Rollouts, too. An entry that points elsewhere meanwhile is left as it is.
+        """
+        legacy = {name: dict(places) for name, places in self.legacy.items()}
+        for name, (old, new) in moves.items():
+            for key in (route, ANY_ROUTE):
+                if legacy.get(name, {}).get(key) == old:
+                    legacy[name][key] = new
+        return replace(self, legacy=legacy)
+
     def write(self, data: Data, rollout: str, where: str) -> dict[str, str]:
         """Return `data` with one Rollout's entries of this kind as they should be, and everything else as it was.
 

@@ -204,6 +204,28 @@ def _legacy(claim: Claim) -> Iterable[tuple[int, str]]:
             yield index, name
 
 
+def settled_entries(route: Route, desired: Desired, view: RecordView) -> frozenset[str]:
+    """Return the managed routes whose old entry of the Go plugin is done with once this Rollout's call is.
+
+    Two Rollouts that named a managed route alike shared one entry: one that points at what may be the other's rule is
+    left to it.
+    """
+    return frozenset(
+        name
+        for name, index in view.legacy.items()
+        if name in desired.managed_names and not _may_be_anothers(route, index, desired)
+    )
+
+
+def _may_be_anothers(route: Route, index: int, desired: Desired) -> bool:
+    """Whether an old entry points at a rule such as the Go plugin made, with another Rollout's Service."""
+    if not 0 <= index < len(route.rules):
+        return False
+    rule = route.rules[index]
+    only_one = len(rule.backends) == 1 and rule.backends[0].name not in (desired.stable, desired.canary)
+    return rule.name is None and only_one and all(match.get("headers") for match in rule.matches or [{}])
+
+
 def has_headers_of(rule: Rule, steps: Iterable[ManagedStep], name: str) -> bool:
     """Whether every match of the rule has every header of some step of that name, in the Go plugin's spelling."""
     there = [

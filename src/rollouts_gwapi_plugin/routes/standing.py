@@ -12,7 +12,7 @@ from rollouts_gwapi_plugin.routes.canonical import BackendIdentity, backend_iden
 from rollouts_gwapi_plugin.routes.desired import Desired, ManagedStep
 from rollouts_gwapi_plugin.routes.experiments import leftovers
 from rollouts_gwapi_plugin.routes.kinds import RouteKind
-from rollouts_gwapi_plugin.routes.managed import Claim, Owned, Purpose, base_name, ownership
+from rollouts_gwapi_plugin.routes.managed import Claim, Owned, Purpose, base_name, ownership, settled_entries
 from rollouts_gwapi_plugin.routes.record import ManagedRecord, RecordView, RouteRecord, RuleMark
 from rollouts_gwapi_plugin.routes.weights import Split
 
@@ -56,7 +56,8 @@ class Standing:
     def old_entries_of_nothing(self) -> tuple[str, ...]:
         """Return the managed routes whose old entry of the Go plugin points at no rule that it made (D30)."""
         found = {owner.name for owner in self.owners if owner is not None}
-        return tuple(name for name in self.view.legacy if name in self.desired.managed_names and name not in found)
+        settled = settled_entries(self.route, self.desired, self.view)
+        return tuple(name for name in self.view.legacy if name in settled and name not in found)
 
     def owned_rules(self) -> list[tuple[Owned, Rule]]:
         """Return our rules with whose they are, in order."""

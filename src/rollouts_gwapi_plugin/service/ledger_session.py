@@ -4,9 +4,10 @@ The ConfigMap is read when something first asks for it. A write goes under the v
 else wrote in between, it is read again and the change is applied to what is there now.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from threading import Lock
+from typing import Final
 
 from rollouts_gwapi_plugin.errors import Conflict, LedgerError, NotFound, PluginError
 from rollouts_gwapi_plugin.kube.client import KubeClient
@@ -21,6 +22,25 @@ Change = Callable[[RouteRecord], RouteRecord]
 # Counts the writes around an added rule: the API server makes no new version of an object that does not change.
 TOUCHED = "rollouts.argoproj.io/gatewayapi-ledger-writes"
 MAX_DIGITS = 12
+
+
+@dataclass(frozen=True)
+class OldEntries:
+    """What becomes of the Go plugin's old entries on a route: those of some managed routes are done with, others move.
+
+    `moves` are the places before and after, by the managed route's name.
+    """
+
+    done: frozenset[str] = frozenset()
+    moves: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+
+    @property
+    def any(self) -> bool:
+        """Whether something becomes of any."""
+        return bool(self.done or self.moves)
+
+
+STAY: Final = OldEntries()
 
 
 @dataclass
@@ -89,7 +109,7 @@ class LedgerSession:
         route: str,
         change: Change,
         *,
-        done: frozenset[str] = frozenset(),
+        old: OldEntries = STAY,
         touch: bool = False,
         again: bool = True,
     ) -> None:
@@ -99,7 +119,7 @@ class LedgerSession:
             family: The kind of route.
             route: The route's name.
             change: Makes the new record from the one that is there.
-            done: Managed routes whose old entries of the Go plugin are done with.
+            old: What becomes of the Go plugin's old entries.
             touch: Make a new version also where nothing changes, so that others' pending writes are refused.
             again: Apply the change to what others wrote in between; else that is a Conflict.
 
@@ -115,7 +135,7 @@ class LedgerSession:
             if not self.lock.acquire(timeout=self.deadline.remaining()):
                 raise LedgerError(f"{self}: other calls of this process held it for {self.deadline.limit:g} s")
             try:
-                self._change(family, route, change, done, touch=touch)
+                self._change(family, route, change, old, touch=touch)
             finally:
                 self.lock.release()
 
@@ -127,12 +147,13 @@ class LedgerSession:
         except Conflict as error:
             raise LedgerError(str(error)) from error
 
-    def _change(self, family: str, route: str, change: Change, done: frozenset[str], *, touch: bool) -> None:
+    def _change(self, family: str, route: str, change: Change, old: OldEntries, *, touch: bool) -> None:
         ledger = self.ledger(family)
         if ledger is None:
             raise self.trouble or LedgerError(f"{self} can't be read")
         record = change(ledger.view(self.rollout, route).record)
-        changed = ledger.with_record(self.rollout, self.uid, route, record).without_legacy(done, route)
+        changed = ledger.with_record(self.rollout, self.uid, route, record)
+        changed = changed.without_legacy(old.done, route).with_moved_legacy(old.moves, route)
         if changed != ledger or touch:
             self._write(changed, touch=touch)
 

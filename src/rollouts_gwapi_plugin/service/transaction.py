@@ -7,7 +7,7 @@ a record. What else a managed route needs (companions) is there before the route
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from rollouts_gwapi_plugin.errors import Conflict, KubeError, PluginError
 from rollouts_gwapi_plugin.kube.deadline import Deadline
@@ -19,12 +19,14 @@ from rollouts_gwapi_plugin.routes.reconcile import Outcome
 from rollouts_gwapi_plugin.routes.record import NOTHING_RECORDED, RecordView, RouteRecord
 from rollouts_gwapi_plugin.service.cluster import Cluster
 from rollouts_gwapi_plugin.service.companions import CompanionWriter
-from rollouts_gwapi_plugin.service.ledger_session import LedgerSession
+from rollouts_gwapi_plugin.service.ledger_session import LedgerSession, OldEntries
 from rollouts_gwapi_plugin.service.targets import Target, read_target
 
 # Given the route, the ledger's view and whether the ledger is of use, what should become of the route.
 Compute = Callable[[Route, RecordView, PluginError | None], Outcome]
 Reason = Callable[[Route], bool]
+# Names of managed routes whose old entries of the Go plugin are done with once this call is.
+Settled = Callable[[Route, RecordView], frozenset[str]]
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,37 @@ class Done:
     written: bool
 
 
+@dataclass
+class _Written:
+    """What this call's writes did to the Go plugin's old entries, kept over conflicts: the ledger learns it last.
+
+    The entries are places in the list of rules, and not by Rollout: a write moves those of others, too.
+    """
+
+    any: bool = False
+    settled: frozenset[str] = frozenset()
+    # Where entries pointed and where their rules stand now, by the managed route's name.
+    moves: dict[str, tuple[int, int]] = field(default_factory=dict)
+
+    def note(self, view: RecordView, before: Route, after: Route, settled: frozenset[str]) -> None:
+        """Note a write of the route; what this Rollout does not own stays the same object."""
+        self.any = True
+        self.settled |= settled
+        places = {id(rule): place for place, rule in enumerate(after.rules)}
+        for name, index in view.legacy.items():
+            first, now = self.moves.get(name, (index, index))
+            # Somebody else wrote the entry meanwhile: it points at what stands there now.
+            now = now if first == index else index
+            if 0 <= now < len(before.rules):
+                self.moves[name] = (index, places.get(id(before.rules[now]), now))
+
+    def old_entries(self, view: RecordView, settled: frozenset[str]) -> OldEntries:
+        """Return what the ledger has to learn."""
+        done = (self.settled if self.any else settled) & frozenset(view.legacy)
+        moves = {name: move for name, move in self.moves.items() if name not in done and move[0] != move[1]}
+        return OldEntries(done, {name: move for name, move in moves.items() if view.legacy.get(name) == move[0]})
+
+
 @dataclass(frozen=True)
 class Transaction:
     """The writes of one call on one route."""
@@ -45,8 +78,7 @@ class Transaction:
     deadline: Deadline
     compute: Compute
     has_reason: Reason
-    # The Rollout's own managed routes: the Go plugin's old entries of these names are done with after a write.
-    managed_names: frozenset[str] = frozenset()
+    settled: Settled = lambda _route, _view: frozenset()
 
     def prepare(self, target: Target) -> Outcome:
         """Compute without writing: what is wrong with a route is found before the first write (D21).
@@ -69,17 +101,17 @@ class Transaction:
 
         """
         latest = target
-        writes: list[Route] = []
+        written = _Written()
 
         def attempt(tries: int) -> Done:
             nonlocal latest
             if tries > 1:
                 latest = read_target(self.cluster, latest, self.deadline)
                 self.session.forget()
-            return self._attempt(latest, writes)
+            return self._attempt(latest, written)
 
         done = retry_on_conflict(attempt, target.ref, deadline=self.deadline)
-        return replace(done, written=bool(writes))
+        return replace(done, written=written.any)
 
     def _view(self, target: Target, route: Route) -> tuple[RecordView, PluginError | None]:
         if not self.has_reason(route):
@@ -87,10 +119,10 @@ class Transaction:
         view = self.session.view(target.kind.family, target.name)
         return view, self.session.trouble
 
-    def _attempt(self, target: Target, writes: list[Route]) -> Done:
+    def _attempt(self, target: Target, written: "_Written") -> Done:
         if target.raw is None or target.resource is None:
             raise target.error or KubeError(f"{target.ref} was not read")
-        route = parse_route(target.raw)
+        route = before = parse_route(target.raw)
         view, trouble = self._view(target, route)
         outcome = self.compute(route, view, trouble)
         records = self.has_reason(route) and trouble is None
@@ -104,11 +136,12 @@ class Transaction:
         if outcome.route is not route:
             raw = under_version_of(target.raw, outcome.route.dump())
             route = parse_route(self.cluster.client.put(target.resource, raw, deadline=self.deadline))
-            writes.append(route)
+            written.note(view, before, outcome.route, self.settled(before, view))
         outcome = self._companions_behind(target, outcome, view)
         if records:
-            outcome = self._settle(target, outcome, view, added=adds)
-        return Done(outcome, route, written=bool(writes))
+            old = written.old_entries(view, self.settled(before, view))
+            outcome = self._settle(target, outcome, view, old, added=adds)
+        return Done(outcome, route, written=written.any)
 
     def _record_ahead(self, target: Target, record: RouteRecord, *, touch: bool) -> PluginError | None:
         """Record what is about to be written beside what is there; return why that failed.
@@ -156,7 +189,7 @@ class Transaction:
         record = outcome.record.union(RouteRecord(mirrors=view.record.mirrors))
         return replace(outcome, record=record, notes=(*outcome.notes, Note("CompanionNotDeleted", text)))
 
-    def _settle(self, target: Target, outcome: Outcome, view: RecordView, *, added: bool) -> Outcome:
+    def _settle(self, target: Target, outcome: Outcome, view: RecordView, old: OldEntries, *, added: bool) -> Outcome:
         """Bring the record to what stands on the route now; trouble here leaves a harmless record, and is told.
 
         What another process has recorded meanwhile is kept; what it swept before our rule was written is put back. A
@@ -168,16 +201,14 @@ class Transaction:
 
         """
         ahead = view.record.union(outcome.record)
-        # The old entries are not by Rollout: those of other names may be of another one on the same route.
-        done = self.managed_names & frozenset(view.legacy)
-        if not added and outcome.record == view.record and not done:
+        if not added and outcome.record == view.record and not old.any:
             return outcome
         try:
             self.session.put(
                 target.kind.family,
                 target.name,
                 lambda found: found.minus(ahead).union(outcome.record),
-                done=done,
+                old=old,
                 touch=added,
                 again=added,
             )

@@ -12,6 +12,7 @@ from rollouts_gwapi_plugin.model.routes import Route
 from rollouts_gwapi_plugin.routes.desired import Desired, ManagedStep
 from rollouts_gwapi_plugin.routes.dispatch import reconciler_of
 from rollouts_gwapi_plugin.routes.limits import MAX_RULES
+from rollouts_gwapi_plugin.routes.managed import settled_entries
 from rollouts_gwapi_plugin.routes.mirror import percent_sample, rules_of
 from rollouts_gwapi_plugin.routes.notes import Note, one_a_reason
 from rollouts_gwapi_plugin.routes.reconcile import Outcome, Scope
@@ -126,7 +127,7 @@ class Work:
             self.deadline,
             lambda route, view, trouble: compute(route, scope, view, trouble),
             self.has_reason,
-            frozenset(self.desired.managed_names),
+            lambda route, view: settled_entries(route, self.desired, view),
         )
 
     def write(self, target: Target, transaction: Transaction) -> Done:
