@@ -18,6 +18,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from rollouts_gwapi_plugin.embedded.host.cluster import Call
+from rollouts_gwapi_plugin.embedded.host.process import ChildPlugin
+
 if TYPE_CHECKING:
     from tests.conftest import StartPlugin
     from tests.plugin_process import PluginProcess
@@ -240,6 +243,20 @@ def test_tcp_where_a_unix_socket_fails(start_plugin: "StartPlugin", transport: s
     assert 21000 <= int(port) <= 21999
     assert "missing" in plugin.wait_log("listening on TCP")["cause"]
     socket.create_connection((address, int(port)), timeout=10).close()
+
+
+@pytest.mark.parametrize("transport", ["netrpc", "grpc"])
+def test_a_folder_with_a_long_path(transport: str, tmp_path: Path) -> None:
+    """Where the temporary folder's path leaves no room for a socket, the plugin serves all the same."""
+    folder = tmp_path / ("long" * 30)
+    folder.mkdir()
+    command = [sys.executable, "-m", "rollouts_gwapi_plugin", "--transport", transport]
+    with ChildPlugin(command, {"TMPDIR": str(folder)}) as plugin:
+        answer = plugin.call(Call("Type", {}))
+
+    assert answer.text == "GatewayAPI"
+    assert plugin.process.line.network == "tcp"
+    assert list(folder.iterdir()) == []
 
 
 def test_stale_sockets_are_swept(start_plugin: "StartPlugin", plugin_process: ModuleType, tmp_path: Path) -> None:

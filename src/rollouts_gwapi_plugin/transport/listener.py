@@ -21,6 +21,8 @@ PREFIX = "rollouts-gwapi-"
 MAX_PATH = 107
 # The one socket in a private folder (gRPC behind the front, decision D2).
 PRIVATE_SOCKET = "grpc.sock"
+# Where a path is always short enough.
+SHORT_DIRECTORY = "/tmp"  # noqa: S108 - the names in it are random, and made by bind or mkdtemp, which take no existing one
 # Between bind and listen a socket refuses connections, as a stale one does; a younger one is left alone.
 STALE_AFTER = 60.0
 # Connections that come before we accept: a host opens one or two, but a full backlog is an error to it, not a wait.
@@ -48,7 +50,7 @@ class Listener:
 
 def temporary_directory() -> str:
     """Where sockets go unless the host names a folder: as in Go, without the imports of `tempfile`."""
-    return os.environ.get("TMPDIR") or "/tmp"  # noqa: S108 - the names in it are random, and made by bind, which takes no existing one
+    return os.environ.get("TMPDIR") or SHORT_DIRECTORY
 
 
 def listen(directory: str, group: str, ports: range) -> Listener:

@@ -19,7 +19,13 @@ from rollouts_gwapi_plugin.transport.calls import MAX_CALLS, Calls
 from rollouts_gwapi_plugin.transport.front import MAX_CONNECTIONS
 from rollouts_gwapi_plugin.transport.grpc import plugin_services, servicer
 from rollouts_gwapi_plugin.transport.lifetime import Lifetime
-from rollouts_gwapi_plugin.transport.listener import MAX_PATH, PREFIX, PRIVATE_SOCKET, temporary_directory
+from rollouts_gwapi_plugin.transport.listener import (
+    MAX_PATH,
+    PREFIX,
+    PRIVATE_SOCKET,
+    SHORT_DIRECTORY,
+    temporary_directory,
+)
 from rollouts_gwapi_plugin.transport.pump import Pump
 from rollouts_gwapi_plugin.transport.tls import TlsFilter
 
@@ -83,9 +89,9 @@ class GrpcServer:
 
 
 def _private_folder(directory: str) -> Path:
-    """Make a folder with mode 0700, in the host's folder for sockets where that can be written to."""
+    """Make a folder with mode 0700, in the host's folder for sockets or in another with a path that is short enough."""
     problems = []
-    for parent in filter(None, (directory, temporary_directory())):
+    for parent in filter(None, dict.fromkeys((directory, temporary_directory(), SHORT_DIRECTORY))):
         try:
             folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
         except OSError as error:
