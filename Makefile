@@ -55,7 +55,7 @@ format: venv ## Format and apply safe fixes
 
 # Tests that start many processes, or build, are told one after another; the others share the cores. The short temporary
 # folder keeps socket paths below their limit.
-ALONE := tests/transport tests/test_serve.py tests/interop tests/packaging tests/cli
+ALONE := tests/transport tests/test_serve.py tests/interop tests/packaging
 test: lint ## Everything: lint, unit and property tests, Go interop, the one file, demos, a short end-to-end set
 	tmp=$$(mktemp -d /tmp/t.XXXX) && $(BIN)/pytest --numprocesses 2 --dist loadfile --basetemp $$tmp/a \
 		$(addprefix --ignore ,$(ALONE)) && rm -rf $$tmp
