@@ -14,7 +14,7 @@ import pytest
 
 from e2e.cluster import tools
 from e2e.cluster.cluster import Cluster, open_cluster
-from e2e.cluster.settings import REPOSITORY, Rollouts, Settings, cache_root
+from e2e.cluster.settings import REPOSITORY, Channel, Rollouts, Settings, cache_root
 from e2e.runner.target import KubeconfigTarget, LocalTarget, Target, make_gateway
 
 
@@ -74,8 +74,28 @@ def newer_target(newer_cluster: Cluster) -> Iterator[Target]:
         yield chosen
 
 
+@pytest.fixture(scope="module")
+def experimental_cluster(pytestconfig: pytest.Config) -> Iterator[Cluster]:
+    """Start a local cluster with the Gateway API's experimental channel."""
+    name = pytestconfig.getoption("e2e_name") or _cluster_name()
+    rollouts = pytestconfig.getoption("e2e_rollouts")
+    with _up(pytestconfig, f"{name}-experimental", rollouts, channel="experimental") as found:
+        yield found
+
+
+@pytest.fixture
+def experimental_target(experimental_cluster: Cluster) -> Iterator[Target]:
+    """Return the cluster with the experimental channel; the test runs where it can be reached."""
+    chosen = LocalTarget(experimental_cluster)
+    with chosen.reached():
+        make_gateway(chosen)
+        yield chosen
+
+
 @contextmanager
-def _up(pytestconfig: pytest.Config, name: str, rollouts: Rollouts) -> Iterator[Cluster]:
+def _up(
+    pytestconfig: pytest.Config, name: str, rollouts: Rollouts, *, channel: Channel | None = None
+) -> Iterator[Cluster]:
     reason = tools.missing_reason()
     if reason:
         pytest.skip(f"end-to-end tests left out: {reason}")
@@ -83,7 +103,7 @@ def _up(pytestconfig: pytest.Config, name: str, rollouts: Rollouts) -> Iterator[
     settings = Settings(
         name=name,
         root=cache_root(),
-        channel=pytestconfig.getoption("e2e_channel"),
+        channel=channel or pytestconfig.getoption("e2e_channel"),
         plugin="venv" if plugin == "venv" else "binary",
         rollouts=rollouts,
     )

@@ -19,7 +19,7 @@ from e2e.load.cohort import Protocol
 CASES = Path(__file__).resolve().parents[1] / "cases"
 
 # What a case needs of its cluster beyond the API, a gateway and the controller with the plugin.
-Need = Literal["kill", "restart", "configure", "count", "udp", "rollouts-1.10"]
+Need = Literal["kill", "restart", "configure", "count", "udp", "rollouts-1.10", "experimental"]
 
 
 class Part(BaseModel):

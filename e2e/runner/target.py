@@ -140,7 +140,9 @@ class LocalTarget:
     @property
     def can(self) -> frozenset[str]:
         """As `Target.can`."""
-        return frozenset({"kill", "restart", "configure", "count", "udp", f"rollouts-{self.cluster.settings.rollouts}"})
+        settings = self.cluster.settings
+        chosen = {f"rollouts-{settings.rollouts}", settings.channel}
+        return frozenset({"kill", "restart", "configure", "count", "udp", *chosen})
 
     @contextmanager
     def reached(self) -> Iterator[None]:
