@@ -3,7 +3,6 @@
 The RouteTable has routes of every section, weighted siblings, a canary of the user's own and one pinned to the canary.
 """
 
-
 from tests.service.gloo.world import KEY, destination, http, table
 from tests.stateful.gloo_model import GlooPair, Json
 from tests.stateful.machine import PLANS, InProcess

@@ -6,6 +6,7 @@
 import os
 from datetime import timedelta
 
+import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 from tests.stateful.gloo_machine import GlooMachine
@@ -15,6 +16,7 @@ EXAMPLES = int(os.environ.get("STATEFUL_EXAMPLES", "60"))
 STEPS = 30
 
 
+@pytest.mark.timeout(1800)
 def test_every_life_holds_the_invariants() -> None:
     """No sequence of calls, foreign writes, conflicts and crashes breaks an invariant, and every rollout ends clean."""
     run_state_machine_as_test(
