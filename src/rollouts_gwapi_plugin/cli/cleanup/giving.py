@@ -20,6 +20,7 @@ from rollouts_gwapi_plugin.model.kube import CONFIG_MAPS
 from rollouts_gwapi_plugin.model.routes import Route
 from rollouts_gwapi_plugin.routes.dispatch import reconciler_of
 from rollouts_gwapi_plugin.routes.kinds import KINDS
+from rollouts_gwapi_plugin.routes.managed import settled_entries
 from rollouts_gwapi_plugin.routes.reconcile import Outcome, Scope
 from rollouts_gwapi_plugin.routes.record import RecordView, RouteRecord
 from rollouts_gwapi_plugin.service.ledger_session import LedgerSession
@@ -167,5 +168,5 @@ class Giving:
             session.deadline,
             compute,
             lambda _route: True,
-            frozenset(desired.managed_names),
+            lambda route, view: settled_entries(route, desired, view),
         )
