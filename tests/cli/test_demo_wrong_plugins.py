@@ -147,7 +147,7 @@ KubeClient.delete = lambda self, *arguments, **options: None
         ),
         ("mirror", MIRRORS_ALL, [r"readers: 100.0% of \d+ requests were copied to v2, asked were 30.0%"]),
         ("gloo", MATCHES_EITHER, [r"weight 0, testers, everyone: 100.0% of \d+ requests met yellow, asked were 0.0%"]),
-        ("gloo", WRITES_ZEROS, [r"\d+ requests were lost", r"^weight 0, everyone: only 0 requests were measured"]),
+        ("gloo", WRITES_ZEROS, [r"\d+ requests were lost", r"^weight 0, everyone: only \d+ requests were measured"]),
         ("gloo", LEAVES_POLICIES, [r"^promoted: MirrorPolicies are left: shadow-[0-9a-f]{16}$"]),
     ],
 )
