@@ -15,6 +15,9 @@ import (
 // annotation of a ReplicaSet that holds its revision
 const revisionAnnotation = "rollout.argoproj.io/revision"
 
+// annotation of a pod that is not to be Ready if it is "false" (manifests/kwok.yaml)
+const readyAnnotation = "e2e/ready"
+
 // Identity is what every answer says.
 type Identity struct {
 	Namespace  string `json:"namespace"`
@@ -171,7 +174,9 @@ func readPod(raw json.RawMessage) (Pod, bool) {
 	if err := json.Unmarshal(raw, &object); err != nil {
 		return Pod{}, false
 	}
-	ready := false
+	// A program listens before its pod is Ready, which it is half a second after it got its address; unless it is told
+	// never to be.
+	ready := object.Metadata.Annotations[readyAnnotation] != "false"
 	for _, condition := range object.Status.Conditions {
 		ready = ready || condition.Type == "Ready" && condition.Status == "True"
 	}
