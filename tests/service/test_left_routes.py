@@ -1,6 +1,7 @@
 """Routes that left the configuration, and routes that are gone, in all variants (decision D29, C97)."""
 
 import json
+from typing import Any
 
 import pytest
 from tests.service.world import Shop, header_step, route, rule, service
@@ -179,3 +180,66 @@ def test_a_rollout_made_anew_is_noted_by_its_uid(left: Shop) -> None:
 
     assert "uid-new" == entries["uid"]
     assert ["s=70 c=30", "canary: c=1"] == left.rules()
+
+
+@pytest.fixture
+def two_rules(shop: Shop, api: ApiServer) -> Shop:
+    """Give a route with two named rules of the pair, the first of them configured and at 20."""
+    api.update(route(rule("s100 c0", name="main"), rule("s100 c0", name="side"), rule("s100 x20 c0", name="third")))
+    shop.config = {"httpRoute": "web", "ruleName": "main"}
+    shop.managed, shop.steps = ["m"], [{"setHeaderRoute": header_step("m")}]
+    shop.weight(20)
+    assert shop.rules() == ["main: s=80 c=20", "side: s=100 c=0", "third: s=100 x=20 c=0", "m: c=1"]
+    return shop
+
+
+def test_a_rule_that_left_the_configuration_is_given_back(two_rules: Shop) -> None:
+    """With another `ruleName` the rule of before is at stable, in the same write that weights the new one (D29)."""
+    two_rules.config = {"httpRoute": "web", "ruleName": "side"}
+    writes = two_rules.requests(lambda: two_rules.weight(40))
+
+    assert two_rules.rules() == ["main: s=100 c=0", "side: s=60 c=40", "third: s=100 x=20 c=0", "m: c=1"]
+    assert writes.count("update httproutes") == 1
+    assert not [line for line in two_rules.requests(lambda: two_rules.weight(40)) if line.startswith("update")]
+
+
+def test_rules_that_are_no_longer_meant_are_given_back(two_rules: Shop, api: ApiServer) -> None:
+    """From all rules to one, experiments included; and from one to all."""
+    two_rules.config = {"httpRoute": "web"}
+    api.create(service("exp"))
+    api.create(service("s"))
+    two_rules.weight(20, exp=5)
+    every = two_rules.rules()[:3]
+    two_rules.config = {"httpRoute": "web", "ruleName": "side"}
+    two_rules.weight(20, exp=5)
+
+    assert every == ["main: s=75 c=20 exp=5", "side: s=75 c=20 exp=5", "third: s=75 x=20 c=20 exp=5"]
+    assert two_rules.rules()[:3] == ["main: s=100 c=0", "side: s=75 c=20 exp=5", "third: s=100 x=20 c=0"]
+
+
+def test_a_rule_whose_weights_somebody_else_wrote_stays(two_rules: Shop, api: ApiServer) -> None:
+    """Nor is one given back that a restart made us forget; `status` shows it."""
+
+    def edit(value: dict[str, Any]) -> None:
+        for ref, weight in zip(value["spec"]["rules"][0]["backendRefs"], (50, 50), strict=True):
+            ref["weight"] = weight
+
+    api.edit("HTTPRoute", "shop", "web", edit)
+    two_rules.config = {"httpRoute": "web", "ruleName": "side"}
+    two_rules.weight(40)
+    assert two_rules.rules()[:2] == ["main: s=50 c=50", "side: s=60 c=40"]
+
+    two_rules.restart()
+    two_rules.config = {"httpRoute": "web", "ruleName": "third"}
+    two_rules.weight(40)
+    assert two_rules.rules()[1:3] == ["side: s=60 c=40", "third: s=60 x=20 c=40"]
+
+
+def test_a_route_whose_one_rule_was_weighted_is_given_back_by_that_rule(two_rules: Shop, api: ApiServer) -> None:
+    """Route and rule name change at once: the old route's old rule is the one."""
+    api.create(route(rule("s100 c0", name="side"), name="other"))
+    two_rules.config = {"httpRoute": "other", "ruleName": "side"}
+    two_rules.weight(40)
+
+    assert two_rules.rules() == ["main: s=100 c=0", "side: s=100 c=0", "third: s=100 x=20 c=0"]
+    assert two_rules.rules("other") == ["side: s=60 c=40", "m: c=1"]

@@ -4,7 +4,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 from rollouts_gwapi_plugin.routes.kinds import HTTP
-from rollouts_gwapi_plugin.service.memory import Memory, Remembered, RoutePlace
+from rollouts_gwapi_plugin.service.memory import Memory, Remembered, RoutePlace, Shift
 
 PLACE = RoutePlace(HTTP, "shop", "web", "ledger")
 
@@ -51,11 +51,11 @@ def test_a_call_that_writes_no_weights_does_not_forget_them() -> None:
     memory = Memory()
     memory.note_place("shop/web", PLACE, None)
     unknown = dict(memory.places.get("shop/web") or {})
-    memory.note_place("shop/web", PLACE, 30)
+    memory.note_place("shop/web", PLACE, Shift(30, "main"))
     memory.note_place("shop/web", PLACE, None)
 
     assert {PLACE: None} == unknown
-    assert {PLACE: 30} == memory.places.get("shop/web")
+    assert {PLACE: Shift(30, "main")} == memory.places.get("shop/web")
     memory.drop_place("shop/web", PLACE)
     assert {} == memory.places.get("shop/web")
     assert "HTTPRoute shop/web" == str(PLACE)

@@ -46,6 +46,15 @@ class Label:
 
 
 @dataclass(frozen=True)
+class Former:
+    """The rules that were weighted before the configuration named another one; an empty name: all with the pair."""
+
+    rule_name: str
+    # What the canary was given there: a rule that has another weight now is the user's affair (D29).
+    weight: int
+
+
+@dataclass(frozen=True)
 class Desired:
     """The wanted state of every route of one Rollout."""
 
@@ -74,6 +83,7 @@ class Desired:
     match_any: bool = False
     managed_first: bool = False
     rule_name: str = ""
+    former: Former | None = None
     # The two Services take turns: after a promotion the canary of before is stable.
     ping_pong: bool = False
     label: Label | None = None

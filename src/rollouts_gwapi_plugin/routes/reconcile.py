@@ -246,7 +246,7 @@ def _weigh_and_heal(standing: Standing, pair: Pair, scope: Scope, *, experiments
     users = [
         weigh(rule, pair, split, standing.desired)
         if pair.weights(rule) and _is_selected(rule, standing)
-        else _without_experiments(rule, standing)
+        else _left(rule, pair, standing)
         for rule in standing.users
     ]
     wanted, notes = _wanted(standing, scope)
@@ -275,6 +275,17 @@ def _possible(standing: Standing, wanted: Steps, finish: Callable[[Steps], Outco
         else:
             steps[name] = step
     return steps, tuple(notes)
+
+
+def _left(rule: Rule, pair: Pair, standing: Standing) -> Rule:
+    """Return a rule that is not weighted; one that was, until another was configured, is given back (D29)."""
+    former = standing.desired.former
+    if former is None or not pair.weights(rule) or former.rule_name not in ("", rule.name):
+        return _without_experiments(rule, standing)
+    if set(_canary_weights([rule], pair)) != {former.weight}:
+        return _without_experiments(rule, standing)
+    resting = replace(standing.desired, weight=0, destinations=())
+    return weigh(rule, pair, split_of(resting, pair, standing.experiments), resting)
 
 
 def _without_experiments(rule: Rule, standing: Standing) -> Rule:

@@ -15,7 +15,7 @@ from rollouts_gwapi_plugin.routes.notes import Note
 from rollouts_gwapi_plugin.routes.reconcile import Outcome, Scope
 from rollouts_gwapi_plugin.routes.record import RecordView
 from rollouts_gwapi_plugin.service.ledger_session import LedgerSession
-from rollouts_gwapi_plugin.service.memory import RoutePlace
+from rollouts_gwapi_plugin.service.memory import RoutePlace, Shift
 from rollouts_gwapi_plugin.service.targets import Target, read_target
 from rollouts_gwapi_plugin.service.work import Work
 
@@ -25,11 +25,11 @@ def give_back_left_routes(work: Work, targets: Iterable[Target]) -> None:
     configured = {(target.kind.family, target.namespace, target.name) for target in targets}
     remembered = work.memory.places.get(work.rollout.key) or {}
     places = {**dict.fromkeys(_recorded(work)), **remembered}
-    for place, weight in places.items():
+    for place, shift in places.items():
         if (place.kind.family, place.namespace, place.name) in configured:
             continue
         try:
-            _give_back(work, place, weight)
+            _give_back(work, place, shift)
         except NotFound:
             work.memory.drop_place(work.rollout.key, place)
             work.sweep(place.kind.family, place.name, _session(work, place))
@@ -56,7 +56,7 @@ def _session(work: Work, place: RoutePlace) -> LedgerSession:
     return work.session.at(place.namespace, place.config_map, lock)
 
 
-def _give_back(work: Work, place: RoutePlace, weight: int | None) -> None:
+def _give_back(work: Work, place: RoutePlace, shift: Shift | None) -> None:
     there = replace(work, session=_session(work, place))
     target = read_target(
         work.cluster, Target(place.kind, place.namespace, place.name, takes_headers=False), work.deadline
@@ -66,8 +66,12 @@ def _give_back(work: Work, place: RoutePlace, weight: int | None) -> None:
 
     def compute(route: Route, scope: Scope, view: RecordView, _trouble: PluginError | None) -> Outcome:
         reconciler = reconciler_of(route)
-        wrote = weight is not None and reconciler.is_at(route, work.desired, weight)
-        return reconciler.give_back(route, work.desired, view, scope, weights=wrote)
+        if shift is None:
+            return reconciler.give_back(route, work.desired, view, scope, weights=False)
+        # The rule that was weighted is the one that was configured then.
+        desired = replace(work.desired, rule_name=shift.rule_name)
+        wrote = reconciler.is_at(route, desired, shift.weight)
+        return reconciler.give_back(route, desired, view, scope, weights=wrote)
 
     done = there.write(target, there.transaction(target, compute))
     work.memory.drop_place(work.rollout.key, place)

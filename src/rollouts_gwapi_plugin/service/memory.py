@@ -67,6 +67,14 @@ class RoutePlace:
 
 
 @dataclass(frozen=True)
+class Shift:
+    """The canary's weight that this process wrote last on a route, and the one rule that it was for (none: all)."""
+
+    weight: int
+    rule_name: str = ""
+
+
+@dataclass(frozen=True)
 class Written:
     """A write of ours that changed the spec: the generation it made, and when."""
 
@@ -85,7 +93,7 @@ class Memory:
         # uid of the route -> our last write that was not yet seen true.
         self.unseen: Remembered[str, Written] = Remembered()
         # Rollout -> where this process has written for it, with the canary's weight if it wrote that.
-        self.places: Remembered[str, dict[RoutePlace, int | None]] = Remembered()
+        self.places: Remembered[str, dict[RoutePlace, Shift | None]] = Remembered()
         self._locks: Remembered[tuple[str, str, str], threading.Lock] = Remembered()
         self._places_lock = threading.Lock()
 
@@ -93,14 +101,14 @@ class Memory:
         """Return the lock of one object: calls of this process on it take turns."""
         return self._locks.setdefault((kind, namespace, name), threading.Lock())
 
-    def note_place(self, rollout: str, place: RoutePlace, weight: int | None) -> None:
+    def note_place(self, rollout: str, place: RoutePlace, shift: Shift | None) -> None:
         """Remember that something of the Rollout stands on the route; None: the weights there were not written."""
         with self._places_lock:
             places = self.places.get(rollout) or {}
-            self.places.set(rollout, {**places, place: places.get(place) if weight is None else weight})
+            self.places.set(rollout, {**places, place: shift or places.get(place)})
 
     def drop_place(self, rollout: str, place: RoutePlace) -> None:
         """Forget a route that was given back."""
         with self._places_lock:
-            rest = {key: weight for key, weight in (self.places.get(rollout) or {}).items() if key != place}
+            rest = {key: shift for key, shift in (self.places.get(rollout) or {}).items() if key != place}
             self.places.set(rollout, rest)

@@ -259,7 +259,7 @@ def _trouble_note(work: Work, error: PluginError, what: str) -> Note:
 
 
 def _set_weight(work: Work, route: Route, scope: Scope, view: RecordView, trouble: PluginError | None) -> Outcome:
-    desired = work.desired
+    desired = work.with_former_rule(route, scope.kind)
     needed = reconciler_of(route).services_needed(route, desired, view, scope)
     notes: tuple[Note, ...] = ()
     if trouble is not None:

@@ -9,8 +9,9 @@ from rollouts_gwapi_plugin.kube.deadline import Deadline
 from rollouts_gwapi_plugin.model.configuration import Configuration
 from rollouts_gwapi_plugin.model.rollout import Rollout, SetMirrorRoute
 from rollouts_gwapi_plugin.model.routes import Route
-from rollouts_gwapi_plugin.routes.desired import Desired, ManagedStep
+from rollouts_gwapi_plugin.routes.desired import Desired, Former, ManagedStep
 from rollouts_gwapi_plugin.routes.dispatch import reconciler_of
+from rollouts_gwapi_plugin.routes.kinds import RouteKind
 from rollouts_gwapi_plugin.routes.limits import MAX_RULES
 from rollouts_gwapi_plugin.routes.managed import settled_entries
 from rollouts_gwapi_plugin.routes.mirror import percent_sample, rules_of
@@ -19,7 +20,7 @@ from rollouts_gwapi_plugin.routes.reconcile import Outcome, Scope
 from rollouts_gwapi_plugin.routes.record import RecordView, RouteRecord
 from rollouts_gwapi_plugin.service.cluster import Cluster
 from rollouts_gwapi_plugin.service.ledger_session import LedgerSession
-from rollouts_gwapi_plugin.service.memory import Memory, RoutePlace, Written
+from rollouts_gwapi_plugin.service.memory import Memory, RoutePlace, Shift, Written
 from rollouts_gwapi_plugin.service.reporter import Reporter
 from rollouts_gwapi_plugin.service.services import ServiceReader
 from rollouts_gwapi_plugin.service.targets import Target, find_targets
@@ -161,7 +162,17 @@ class Work:
             self.memory.unseen.set(metadata.uid, Written(metadata.generation, now))
             self.memory.first_seen.set((metadata.uid, metadata.generation), now)
         place = RoutePlace(target.kind, target.namespace, target.name, self.config.config_map)
-        self.memory.note_place(self.rollout.key, place, self.desired.weight if self.sets_weights else None)
+        shift = Shift(self.desired.weight, self.desired.rule_name) if self.sets_weights else None
+        self.memory.note_place(self.rollout.key, place, shift)
+
+    def with_former_rule(self, route: Route, kind: RouteKind) -> Desired:
+        """Return what is wanted, with the rules of the route that this process weighted under another `ruleName`."""
+        namespace = route.metadata.namespace or self.namespace
+        place = RoutePlace(kind, namespace, route.metadata.name, self.config.config_map)
+        shift = (self.memory.places.get(self.rollout.key) or {}).get(place)
+        if shift is None or shift.rule_name == self.desired.rule_name:
+            return self.desired
+        return replace(self.desired, former=Former(shift.rule_name, shift.weight))
 
     def report(self, about: str, note: Note) -> None:
         """Log a note, and make an Event of a warning."""
