@@ -127,15 +127,16 @@ def overtaken(
 
 def _overtakes(users: Sequence[Rule], item: Placed, index: int, kind: str) -> bool:
     return any(
-        overlaps(ours, theirs, kind) and _comes_between(users, item, ours, index, theirs, kind)
+        overlaps(ours, theirs, kind) and comes_between(users, item, ours, index, theirs, kind)
         for ours in canonical_matches(item.rule.matches, kind)
         for theirs in canonical_matches(users[index].matches, kind)
     )
 
 
-def _comes_between(
+def comes_between(
     users: Sequence[Rule], item: Placed, ours: JsonObject, index: int, theirs: JsonObject, kind: str
 ) -> bool:
+    """Whether the match `theirs` of a user's rule ranks above the managed rule's source and below its match `ours`."""
     sources = [match for match in canonical_matches(users[item.source].matches, kind) if contains(match, ours, kind)]
     for place in Expressions:
         own, other = rank(ours, kind, place), rank(theirs, kind, place)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from rollouts_gwapi_plugin.model.rollout import SetHeaderRoute, SetMirrorRoute
 from rollouts_gwapi_plugin.model.routes import Rule
 from rollouts_gwapi_plugin.routes.assemble import ManagedRule, in_order, name_rules
+from rollouts_gwapi_plugin.routes.crossing import crossing_notes, crossings
 from rollouts_gwapi_plugin.routes.desired import ManagedStep
 from rollouts_gwapi_plugin.routes.headers import header_rules
 from rollouts_gwapi_plugin.routes.managed import Owned, Purpose
@@ -87,7 +88,7 @@ def _headers(standing: Standing, sources: Sequence[Source], pair: Pair, steps: S
 def _overtaking(
     standing: Standing, users: Sequence[Rule], sources: Sequence[Source], managed: Sequence[ManagedRule]
 ) -> tuple[Note, ...]:
-    """Warn of rules of the user's that lose requests to managed rules."""
+    """Warn of rules of the user's that lose requests to managed rules, or to those of another source."""
     block = 0 if standing.desired.managed_first else len(users)
     placed = [
         Placed(item.name, item.rule, item.source, block if item.before is None else item.before)
@@ -95,8 +96,11 @@ def _overtaking(
         if item.source is not None
     ]
     weighted = frozenset(source.index for source in sources)
-    lost = overtaken(users, weighted, placed, standing.kind.kind)
-    return overtaking_notes(users, lost, str(standing.route))
+    kind, route = standing.kind.kind, str(standing.route)
+    lost = overtaken(users, weighted, placed, kind)
+    families = [item.owned.name for item in managed if item.source is not None]
+    crossed = crossings(users, weighted, list(zip(families, placed, strict=True)), kind)
+    return (*overtaking_notes(users, lost, route), *crossing_notes(users, crossed, route))
 
 
 def _follow(item: ManagedRule, standing: Standing, pair: Pair, split: Split | None) -> Rule:
