@@ -17,7 +17,7 @@ from rollouts_gwapi_plugin.model.routes import BackendRef, Rule, parse_route
 from rollouts_gwapi_plugin.routes.canonical import backend_identity, fingerprint
 from rollouts_gwapi_plugin.routes.gloo.kept import ANNOTATION as KEPT
 from rollouts_gwapi_plugin.routes.kinds import GLOO_GROUP, KINDS, RouteKind
-from rollouts_gwapi_plugin.routes.label import ANNOTATION, wearers
+from rollouts_gwapi_plugin.routes.label import ANNOTATION
 from rollouts_gwapi_plugin.routes.managed import (
     Owned,
     Purpose,
@@ -174,4 +174,6 @@ def _sign(subject: Subject, raw: JsonObject) -> str:
 
 def annotated(raw: JsonObject) -> list[str]:
     """Return the Rollouts that the route's annotation lists."""
-    return list(wearers((raw.get("metadata") or {}).get("annotations") or {}))
+    annotations = (raw.get("metadata") or {}).get("annotations") or {}
+    entries = (entry.strip() for entry in str(annotations.get(ANNOTATION, "")).split(","))
+    return [entry for entry in entries if entry]

@@ -1,15 +1,10 @@
 """The in-progress label and the annotation beside it (decision D33).
 
-The label is on while something of any Rollout is on the route; the annotation lists which: `shop/web`, and for a
-Rollout with a label of its own `shop/web:example.com/busy=yes`, so that whoever leaves takes off just what nobody else
-wears. A value that the user gave the label meanwhile is the user's.
-
-A label without our annotation is the user's, but for one that has exactly the key and the value that the Rollout is
-configured to set: the Go plugin leaves that behind, and a mark of something in progress where nothing is would hold
-back whoever goes by it. It is put on the list while something of the Rollout stands on the route, and goes after that.
+The label is on while something of any Rollout is on the route; the annotation lists which. A label without our
+annotation is the user's, and then neither is touched; nor is a value that the user gave it meanwhile. Rollouts of one
+route may name different labels: the list does not say which, so only the default one is known to be others'.
 """
 
-from collections.abc import Mapping
 from typing import Final
 
 from rollouts_gwapi_plugin.model.config import DEFAULT_LABEL_KEY, DEFAULT_LABEL_VALUE
@@ -20,26 +15,6 @@ ANNOTATION: Final = "rollouts.argoproj.io/gatewayapi-canary-rollouts"
 _DEFAULT: Final = Label(DEFAULT_LABEL_KEY, DEFAULT_LABEL_VALUE)
 
 
-def wearers(annotations: Mapping[str, object]) -> dict[str, Label]:
-    """Return the Rollouts on the list, each with the label that it wears."""
-    result = {}
-    for entry in str(annotations.get(ANNOTATION, "")).split(","):
-        rollout, _, worn = entry.strip().partition(":")
-        key, _, value = worn.partition("=")
-        if rollout:
-            result[rollout] = Label(key, value) if key else _DEFAULT
-    return result
-
-
-def _text(listed: Mapping[str, Label]) -> str:
-    """Return the annotation's text; the default label is not spelled out."""
-    common = (_DEFAULT.key, _DEFAULT.value)
-    return ",".join(
-        rollout if (label.key, label.value) == common else f"{rollout}:{label.key}={label.value}"
-        for rollout, label in sorted(listed.items())
-    )
-
-
 def mark_in_progress(route: Route, label: Label | None, rollout: str, *, standing: bool) -> Route:
     """Return the route with the Rollout on or off the list; the same object where that is so already.
 
@@ -47,32 +22,27 @@ def mark_in_progress(route: Route, label: Label | None, rollout: str, *, standin
     """
     labels = dict(route.metadata.labels or {})
     annotations = dict(route.metadata.annotations or {})
-    listed = wearers(annotations)
-    wears = label if label is not None and label.enabled else None
-    if not listed and (wears is None or labels.get(wears.key, wears.value) != wears.value):
+    listed = {entry.strip() for entry in annotations.get(ANNOTATION, "").split(",")} - {""}
+    wears = label is not None and label.enabled
+    if not listed and (label is None or not wears or label.key in labels):
         return route
-    wanted = {other: worn for other, worn in listed.items() if other != rollout}
-    if standing and wears is not None:
-        wanted[rollout] = wears
-        labels.setdefault(wears.key, wears.value)
-    for worn in (listed.get(rollout), label):
-        _take_off(labels, worn, wanted)
-    if wanted:
-        annotations[ANNOTATION] = _text(wanted)
-    else:
+    wanted = listed | {rollout} if standing and wears else listed - {rollout}
+    if not wanted:
         annotations.pop(ANNOTATION, None)
+        _take_off(labels, label, _DEFAULT)
+    else:
+        annotations[ANNOTATION] = ",".join(sorted(wanted))
+        if label is not None and rollout in wanted:
+            labels.setdefault(label.key, label.value)
+        elif label is not None and label.key != _DEFAULT.key and labels.get(_DEFAULT.key) == _DEFAULT.value:
+            _take_off(labels, label)
     return _with(route, labels, annotations)
 
 
-def _take_off(labels: dict[str, str], worn: Label | None, wanted: Mapping[str, Label]) -> None:
-    """Take off a label that nobody on the list wears; one that others wear with another value gets that."""
-    if worn is None or labels.get(worn.key) != worn.value:
-        return
-    values = {other.value for other in wanted.values() if other.key == worn.key}
-    if not values:
-        labels.pop(worn.key)
-    elif worn.value not in values:
-        labels[worn.key] = min(values)
+def _take_off(labels: dict[str, str], *ours: Label | None) -> None:
+    for label in ours:
+        if label is not None and labels.get(label.key) == label.value:
+            labels.pop(label.key)
 
 
 def _with(route: Route, labels: dict[str, str], annotations: dict[str, str]) -> Route:
