@@ -207,3 +207,18 @@ def test_a_trailing_slash_of_a_prefix_does_not_count() -> None:
     """`/a/` and `/a` match the same paths."""
     assert path_contains({"type": PREFIX, "value": "/a/"}, {"type": PREFIX, "value": "/a"})
     assert path_contains({"type": PREFIX, "value": "/a"}, {"type": PREFIX, "value": "/a/"})
+
+
+@pytest.mark.parametrize("text", ["(", "a)", "[a", "*a", "a\\", "(?:a|b"])
+def test_what_is_an_expression_in_no_dialect_is_refused(text: str) -> None:
+    """The API takes it, and a gateway then refuses the whole route, main traffic with it (C66)."""
+    with pytest.raises(RouteError, match=r"match\[0\].headerValue.regex: .* is no regular expression"):
+        header("X", StringMatch(regex=text), "match[0]")
+
+
+@pytest.mark.parametrize(
+    "text", [r"\Q(\E", r"\pL+", "(?<year>[0-9])", r"a\z", "[[:alpha:]]", "a{1001}", "(?i)a", "^a$"]
+)
+def test_what_some_dialect_takes_is_left_to_the_gateway(text: str) -> None:
+    """Python's own expressions are no measure (C66)."""
+    assert header("X", StringMatch(regex=text), "match[0]")["value"] == text

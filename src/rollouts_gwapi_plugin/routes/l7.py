@@ -6,6 +6,7 @@ own header contradicts the step's yields nothing. What differs between the kinds
 """
 
 import re
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import product
@@ -23,6 +24,10 @@ MAX_HEADER_VALUE: Final = 4096
 MAX_ALTERNATIVES: Final = 128
 _TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _SPECIAL = re.compile(r"([\\.+*?()|\[\]{}^$])")
+
+_IN_NO_DIALECT = re.compile(
+    r"missing \), unterminated|unbalanced parenthesis|unterminated character set|nothing to repeat|bad escape \(end"
+)
 
 Header = JsonObject
 Alternative = tuple[Header, ...]
@@ -52,13 +57,33 @@ def string_test(asked: StringMatch, where: str) -> StringTest:
     """Return the one test that is given.
 
     Raises:
-        RouteError: none is given; Go sends an empty one as nothing.
+        RouteError: none is given (Go sends an empty one as nothing), or an expression that surely is none.
 
     """
     for type_, value in (("Exact", asked.exact), ("Prefix", asked.prefix), ("RegularExpression", asked.regex)):
         if value:
+            if type_ == "RegularExpression":
+                _check_expression(value, f"{where}.regex")
             return StringTest(type_, value)
     raise RouteError(f"{where}: one of exact, prefix, regex must be given")
+
+
+def _check_expression(text: str, where: str) -> None:
+    """Refuse what is an expression in no dialect: the API takes it, and gateways then refuse the whole route.
+
+    Raises:
+        RouteError: with the reason.
+
+    """
+    if len(text) > MAX_HEADER_VALUE or r"\Q" in text:
+        return
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            re.compile(text)
+    except (re.error, RecursionError, OverflowError) as error:
+        # Dialects differ in much else: only what none of them takes is refused.
+        if isinstance(error, re.error) and _IN_NO_DIALECT.match(error.msg):
+            raise RouteError(f"{where}: {text!r} is no regular expression: {error.msg}") from error
 
 
 def escape(text: str) -> str:
