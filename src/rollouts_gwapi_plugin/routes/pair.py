@@ -28,8 +28,12 @@ class Pair:
     route_namespace: str
 
     def identity(self, name: str) -> BackendIdentity:
-        """Return the identity that a Service of this name has beside the pair."""
+        """Return the identity that a backend of this name has beside the pair."""
         return self.group, self.kind, self.namespace, name
+
+    def experiment(self, name: str, namespace: str) -> BackendIdentity:
+        """Return the identity of an experiment's Service: it is in the Rollout's namespace, wherever the pair is."""
+        return (*SERVICE, namespace, name) if (self.group, self.kind) == SERVICE else self.identity(name)
 
     def is_stable(self, ref: BackendRef) -> bool:
         """Whether the reference is stable's."""

@@ -34,7 +34,7 @@ def split_of(desired: Desired, pair: Pair, recorded: Iterable[BackendIdentity], 
     """Return the numbers; without experiments their share stays with stable, and what stands of them goes (D31)."""
     destinations = desired.destinations if experiments else ()
     stable = max(0, desired.max_weight - desired.weight - sum(destination.weight for destination in destinations))
-    named = {pair.identity(destination.name) for destination in desired.destinations}
+    named = {pair.experiment(destination.name, desired.namespace) for destination in desired.destinations}
     ours = frozenset({*recorded, *named}) - {pair.identity(pair.stable), pair.identity(pair.canary)}
     return Split(stable, desired.weight, destinations, ours)
 
@@ -79,7 +79,7 @@ def _experiment_refs(rule: Rule, pair: Pair, split: Split, desired: Desired) -> 
     refs: list[BackendRef] = []
     stables = [ref for ref in rule.backends if pair.is_stable(ref)]
     for destination in split.destinations:
-        identity = pair.identity(destination.name)
+        identity = pair.experiment(destination.name, desired.namespace)
         there = [ref for ref in rule.backends if backend_identity(ref, pair.route_namespace) == identity]
         for index, stable in enumerate(stables):
             raw: JsonObject = {
@@ -87,6 +87,8 @@ def _experiment_refs(rule: Rule, pair: Pair, split: Split, desired: Desired) -> 
                 for field, value in stable.dump().items()
                 if field in {"group", "kind", "namespace"} and value is not None
             }
+            if identity[2] != (stable.namespace or pair.route_namespace):
+                raw["namespace"] = identity[2]
             # What stands there has its port already; the Service is not asked again.
             port = there[index].port if index < len(there) else _port(destination, stable.port, desired)
             if port is not None:
@@ -105,7 +107,8 @@ def unresolved(rules: Iterable[Rule], pair: Pair, desired: Desired) -> tuple[str
             present[identity] = present.get(identity, 0) + 1
         stables = present.get(pair.identity(pair.stable), 0)
         for destination in desired.destinations:
-            if destination.ports is None and present.get(pair.identity(destination.name), 0) < stables:
+            identity = pair.experiment(destination.name, desired.namespace)
+            if destination.ports is None and present.get(identity, 0) < stables:
                 names[destination.name] = None
     return tuple(names)
 
