@@ -153,6 +153,7 @@ def test_everything_that_the_go_plugin_left_goes(first: str, left: Left) -> None
         value = shop.api.read("HTTPRoute", "shop", "web")
 
         assert resting(left.users()) == value["spec"]["rules"]
-        assert not value["metadata"].get("labels")
+        # A label without our annotation is the user's (D33).
+        assert value["metadata"].get("labels") == left.route()[0]["metadata"].get("labels")
         assert not value["metadata"].get("annotations")
         assert shop.ledger() == {}
