@@ -118,6 +118,7 @@ class EventSeen(Part):
 
     reason: str
     message: str = ""  # a regular expression
+    times: int = 0  # how often since the stage began, exactly; 0: at least once
 
 
 class ControllerState(Part):

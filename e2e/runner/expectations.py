@@ -116,8 +116,15 @@ def _event(scene: Scene, expected: EventSeen, before: Before) -> list[str]:
         item for item in _events(scene) if int(item.get("count") or 1) > before.events.get(item["metadata"]["uid"], 0)
     ]
     pattern = re.compile(scene.filled(expected.message))
-    if any(item.get("reason") == expected.reason and pattern.search(item.get("message", "")) for item in new):
+    times = sum(
+        int(item.get("count") or 1) - before.events.get(item["metadata"]["uid"], 0)
+        for item in new
+        if item.get("reason") == expected.reason and pattern.search(item.get("message", ""))
+    )
+    if times and expected.times in {0, times}:
         return []
+    if times:
+        return [f"Event {expected.reason} with {expected.message!r} came {times} times instead of {expected.times}"]
     seen = [f"{item.get('reason')}: {item.get('message', '')[:200]}" for item in new]
     return [f"no Event {expected.reason} with {expected.message!r}; there are {seen}"]
 
