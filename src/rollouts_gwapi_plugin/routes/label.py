@@ -5,6 +5,7 @@ annotation is the user's, and then neither is touched; nor is a value that the u
 route may name different labels: the list does not say which, so only the default one is known to be others'.
 """
 
+from collections.abc import Iterable
 from typing import Final
 
 from rollouts_gwapi_plugin.model.config import DEFAULT_LABEL_KEY, DEFAULT_LABEL_VALUE
@@ -37,6 +38,18 @@ def mark_in_progress(route: Route, label: Label | None, rollout: str, *, standin
         elif label is not None and label.key != _DEFAULT.key and labels.get(_DEFAULT.key) == _DEFAULT.value:
             _take_off(labels, label)
     return _with(route, labels, annotations)
+
+
+def without_labels(before: Route, after: Route, worn: Iterable[Label]) -> Route:
+    """Return the route as it is to be, without labels that Rollouts wore on it, where the list has just become empty.
+
+    `worn` are labels of Rollouts that left earlier: the list does not say which label each had.
+    """
+    if not (before.metadata.annotations or {}).get(ANNOTATION) or ANNOTATION in (after.metadata.annotations or {}):
+        return after
+    labels = dict(after.metadata.labels or {})
+    _take_off(labels, *worn)
+    return _with(after, labels, dict(after.metadata.annotations or {}))
 
 
 def _take_off(labels: dict[str, str], *ours: Label | None) -> None:

@@ -9,8 +9,11 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
+from rollouts_gwapi_plugin.routes.desired import Label
 from rollouts_gwapi_plugin.routes.kinds import RouteKind
 
+# Labels remembered of one route: each Rollout has one, or a second for a while when its configuration changes.
+MAX_LABELS: Final = 100
 # A few thousand Rollouts with a few routes each; what falls out is treated as after a restart.
 MAX_REMEMBERED: Final = 10_000
 
@@ -94,12 +97,25 @@ class Memory:
         self.unseen: Remembered[str, Written] = Remembered()
         # Rollout -> where this process has written for it, with the canary's weight if it wrote that.
         self.places: Remembered[str, dict[RoutePlace, Shift | None]] = Remembered()
+        # (kind, namespace, name) of a route -> the in-progress labels that its Rollouts have had.
+        self._labels: Remembered[tuple[str, str, str], frozenset[Label]] = Remembered()
         self._locks: Remembered[tuple[str, str, str], threading.Lock] = Remembered()
         self._places_lock = threading.Lock()
 
     def lock(self, kind: str, namespace: str, name: str) -> threading.Lock:
         """Return the lock of one object: calls of this process on it take turns."""
         return self._locks.setdefault((kind, namespace, name), threading.Lock())
+
+    def note_label(self, route: tuple[str, str, str], label: Label) -> None:
+        """Remember a label of a Rollout on a route (its kind, namespace and name)."""
+        with self._places_lock:
+            known = self._labels.get(route) or frozenset()
+            if label not in known and len(known) < MAX_LABELS:
+                self._labels.set(route, known | {label})
+
+    def labels(self, route: tuple[str, str, str]) -> frozenset[Label]:
+        """Return the labels that Rollouts have had on a route."""
+        return self._labels.get(route) or frozenset()
 
     def note_place(self, rollout: str, place: RoutePlace, shift: Shift | None) -> None:
         """Remember that something of the Rollout stands on the route; None: the weights there were not written."""

@@ -12,6 +12,7 @@ from rollouts_gwapi_plugin.model.routes import Route
 from rollouts_gwapi_plugin.routes.desired import Desired, Former, ManagedStep
 from rollouts_gwapi_plugin.routes.dispatch import reconciler_of
 from rollouts_gwapi_plugin.routes.kinds import RouteKind
+from rollouts_gwapi_plugin.routes.label import without_labels
 from rollouts_gwapi_plugin.routes.limits import MAX_RULES
 from rollouts_gwapi_plugin.routes.managed import settled_entries
 from rollouts_gwapi_plugin.routes.mirror import percent_sample, rules_of
@@ -122,11 +123,19 @@ class Work:
     def transaction(self, target: Target, compute: Computation) -> Transaction:
         """Return the transaction of one route."""
         scope = self.scope(target)
+        place = (target.kind.kind, target.namespace, target.name)
+        if self.desired.label is not None and self.desired.label.enabled:
+            self.memory.note_label(place, self.desired.label)
+
+        def labelled(route: Route, view: RecordView, trouble: PluginError | None) -> Outcome:
+            outcome = compute(route, scope, view, trouble)
+            return replace(outcome, route=without_labels(route, outcome.route, self.memory.labels(place)))
+
         return Transaction(
             self.cluster,
             self.session,
             self.deadline,
-            lambda route, view, trouble: compute(route, scope, view, trouble),
+            labelled,
             self.has_reason,
             lambda route, view: settled_entries(route, self.desired, view),
         )
