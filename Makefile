@@ -78,8 +78,8 @@ e2e-kind: venv binary ## Tell the end-to-end cases on a kind cluster (needs dock
 fuzz: venv ## Mutate golden bytes against the wire codecs (FUZZ_SECONDS=60, FUZZ_SEED=N repeats a run)
 	$(BIN)/python tests/fuzz/run.py
 
-soak: venv ## Let the stateful property live long (STATEFUL_EXAMPLES=5000)
-	STATEFUL_EXAMPLES=$(or $(STATEFUL_EXAMPLES),5000) $(BIN)/pytest tests/stateful --timeout 36000
+soak: venv ## Let the stateful property live long, on other examples than `make test` (STATEFUL_EXAMPLES=5000)
+	HYPOTHESIS_RANDOM=1 STATEFUL_EXAMPLES=$(or $(STATEFUL_EXAMPLES),5000) $(BIN)/pytest tests/stateful --timeout 36000
 
 docs: venv ## Build the documentation site; a broken link fails
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet

@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import os
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -37,7 +38,8 @@ _DOWNLOAD_SECONDS = 300
 
 
 # How long an example takes is the machine's affair, and these tests also run on busy ones; `make bench` is for speed.
-hypothesis.settings.register_profile("project", deadline=None)
+# The same examples each time, so that what passed passes again; `make soak` draws new ones.
+hypothesis.settings.register_profile("project", deadline=None, derandomize=not os.environ.get("HYPOTHESIS_RANDOM"))
 hypothesis.settings.load_profile("project")
 
 

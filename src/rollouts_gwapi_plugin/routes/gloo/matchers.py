@@ -113,7 +113,22 @@ def _narrower(own: JsonObject, asked: JsonObject) -> JsonObject | None:
     for outer, inner in ((own, asked), (asked, own)):
         if _contains(outer, inner):
             return inner
-    return None
+    return _in_any_case(own, asked)
+
+
+def _in_any_case(own: JsonObject, asked: JsonObject) -> JsonObject | None:
+    """Return which paths of the asked prefix a test of the route takes in letters of any case.
+
+    `/A/b` in any case and `/a` as it stands have `/a/B` in common: only an expression says that.
+    """
+    (kind, text), (asked_kind, start) = _test(own), _test(asked)
+    takes = own.get("ignoreCase") and kind in {"exact", "prefix"} and asked_kind == "prefix"
+    if not takes or not text.lower().startswith(start.lower()):
+        return None
+    rest = text[len(start) :]
+    if not rest:
+        return {"exact": start}
+    return {"regex": f"{escape(start)}(?i:{escape(rest)}){'.*' if kind == 'prefix' else ''}"}
 
 
 def _contains(outer: JsonObject, inner: JsonObject) -> bool:
