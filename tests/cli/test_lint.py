@@ -183,6 +183,11 @@ def test_the_rollout_around_the_configuration(lint: Lint, change: Change, text: 
             ("r",),
             f"warning {MANAGED}: r is set by header and by mirror steps",
         ),
+        (
+            [{"setHeaderRoute": header_step(name)} for name in ("b", "c", "a", "a")],
+            ("a", "b", "c"),
+            f"info {MANAGED}: steps[2].setHeaderRoute: the rule of a is put before b, c, as managedRoutes has them",
+        ),
         ([{"setHeaderRoute": header_step("Beta_1")}], ("Beta_1",), f"info {MANAGED}: Beta_1: no legal rule name"),
         (
             [{"setHeaderRoute": header_step("r", header="a b")}],
@@ -343,6 +348,24 @@ def test_files_that_are_none(tmp_path: Path, capsys: pytest.CaptureFixture[str],
     assert captured.out == ""
     assert expected in captured.err
     assert captured.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        pytest.param(["a", "b", "a"], id="in managedRoutes order, one set again"),
+        pytest.param(["b", "-b", "a", "b"], id="the one behind was removed before"),
+        pytest.param(["z", "a", "b"], id="one is not listed, which is an error of its own"),
+    ],
+)
+def test_header_routes_in_order(lint: Lint, names: list[str]) -> None:
+    """Nothing is said about the order where each rule is set behind those that are there."""
+    steps = [
+        {"setHeaderRoute": {"name": name[1:]} if name.startswith("-") else header_step(name, header=f"X-{name}")}
+        for name in names
+    ]
+
+    assert not [line for line in lint(rollout(steps=steps, managed=("a", "b")))[1] if "put before" in line]
 
 
 def test_for_people(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

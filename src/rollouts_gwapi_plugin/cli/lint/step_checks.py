@@ -96,6 +96,27 @@ def _managed_routes(steps: _Steps) -> Iterator[Finding]:
         text = f"{name} is set by header and by mirror steps; the one replaces the other"
         yield warned(steps.subject, "managed route", text)
     yield from _rule_names(steps, list(dict.fromkeys([*listed, *kinds])))
+    yield from _order(steps, listed)
+
+
+def _order(steps: _Steps, listed: list[str]) -> Iterator[Finding]:
+    """Note header steps whose rule comes before one that is there already: gateways may not take that well."""
+    there: list[str] = []
+    for index, step in steps.managed:
+        if not isinstance(step, SetHeaderRoute) or step.name not in listed:
+            continue
+        if not step.match:
+            there = [name for name in there if name != step.name]
+            continue
+        behind = [name for name in listed[listed.index(step.name) + 1 :] if name in there]
+        if step.name not in there and behind:
+            text = (
+                f"steps[{index}].setHeaderRoute: the rule of {step.name} is put before {', '.join(behind)}, as"
+                " managedRoutes has them. Envoy Gateway can answer 503 for some seconds where a rule is put before"
+                " another; list managedRoutes in the order in which the steps set them"
+            )
+            yield noted(steps.subject, "managed route", text)
+        there.append(step.name)
 
 
 def _rule_names(steps: _Steps, names: list[str]) -> Iterator[Finding]:
