@@ -8,6 +8,7 @@ from rollouts_gwapi_plugin.errors import ConfigError
 from rollouts_gwapi_plugin.model.config import parse_config
 from rollouts_gwapi_plugin.model.rollout import Rollout, WeightDestination, parse_rollout
 from rollouts_gwapi_plugin.routes.desired import (
+    Former,
     base_desired,
     clamp_weight,
     destinations_of,
@@ -190,3 +191,14 @@ def test_destinations(asked: Any, expected: Any, reasons: list[str]) -> None:
 
     assert expected == tuple((item.name, item.weight) for item in found)
     assert reasons == [note.reason for note in notes]
+
+
+@pytest.mark.parametrize(
+    ("configured", "rule_name", "expected"),
+    [("", None, True), ("", "a", True), ("a", "a", True), ("a", "b", False), ("a", None, False)],
+)
+def test_without_a_rule_name_every_rule_is_selected(configured: str, rule_name: str | None, *, expected: bool) -> None:
+    """`ruleName` selects the rule of that name alone, now and as it was configured before."""
+    config = parse_config({"httpRoute": "web", "ruleName": configured}, "a/b")
+    assert expected == base_desired(rollout(), config).selects(rule_name)
+    assert expected == Former(configured, weight=0).selects(rule_name)

@@ -53,6 +53,10 @@ class Former:
     # What the canary was given there: a rule that has another weight now is the user's affair (D29).
     weight: int
 
+    def selects(self, rule_name: str | None) -> bool:
+        """Whether a rule of this name was managed."""
+        return _selects(self.rule_name, rule_name)
+
 
 @dataclass(frozen=True)
 class Desired:
@@ -91,6 +95,15 @@ class Desired:
     resting: bool = False
     # What only RouteTables know.
     gloo: GlooConfig | None = None
+
+    def selects(self, rule_name: str | None) -> bool:
+        """Whether a rule of this name, or (None) without one, is to be managed."""
+        return _selects(self.rule_name, rule_name)
+
+
+def _selects(configured: str, rule_name: str | None) -> bool:
+    """Whether `ruleName` chooses the rule; where it is not configured every rule is chosen."""
+    return configured in ("", rule_name)
 
 
 def services(rollout: Rollout) -> tuple[str, str]:

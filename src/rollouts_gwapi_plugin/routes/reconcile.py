@@ -62,7 +62,7 @@ def set_weight(route: Route, desired: Desired, view: RecordView, scope: Scope) -
 
     """
     standing = take_apart(route, desired, view, scope.kind, setting=_healed(desired, scope))
-    pair, notes = find_pair(route, _selected(standing), desired)
+    pair, notes = find_pair(route, standing.selected(), desired)
     try:
         outcome = _weigh_and_heal(standing, pair, scope, experiments=True)
     except ExperimentError as error:
@@ -86,7 +86,7 @@ def set_managed_route(route: Route, step: ManagedStep, desired: Desired, view: R
     if not step.match:
         return _unset(standing, step.name, scope)
     _refuse_silent_full_mirror(route, step, scope)
-    pair, notes = find_pair(route, _selected(standing), desired)
+    pair, notes = find_pair(route, standing.selected(), desired)
     managed = regenerate(standing, standing.users, pair, {**_others(standing, step.name), step.name: step}, None)
     names = {item.owned.name for item in managed.rules}
     if step.name not in names and not _mirrors_nothing(step):
@@ -107,7 +107,7 @@ def _unset(standing: Standing, name: str, scope: Scope) -> Outcome:
     if name not in standing.owned_names:
         return Outcome(standing.route, standing.record_of(standing.managed_rules()))
     try:
-        pair, notes = find_pair(standing.route, _selected(standing), standing.desired)
+        pair, notes = find_pair(standing.route, standing.selected(), standing.desired)
     except RouteError:
         rest = tuple(item for item in standing.managed_rules() if item.owned.name != name)
         return _finish(standing, scope, standing.users, Managed(rest, ()), None)
@@ -121,7 +121,7 @@ def remove_managed_routes(route: Route, desired: Desired, view: RecordView, scop
     standing = take_apart(route, desired, view, scope.kind)
     pair: Pair | None
     try:
-        pair, _ = find_pair(route, _selected(standing), desired)
+        pair, _ = find_pair(route, standing.selected(), desired)
     except RouteError:
         pair = None
     return _finish(standing, scope, standing.users, Managed((), ()), pair)
@@ -133,14 +133,14 @@ def give_back(route: Route, desired: Desired, view: RecordView, scope: Scope, *,
     standing = take_apart(route, desired, view, scope.kind)
     pair: Pair | None
     try:
-        pair, _ = find_pair(route, _selected(standing), desired)
+        pair, _ = find_pair(route, standing.selected(), desired)
     except RouteError:
         # Without the pair there are no weights to give back; what we added goes all the same.
         pair = None
     split = split_of(desired, pair, standing.experiments) if pair is not None and weights else None
     users = [
         weigh(rule, pair, split, desired)
-        if pair is not None and split is not None and pair.weights(rule) and _is_selected(rule, standing)
+        if pair is not None and split is not None and pair.weights(rule) and desired.selects(rule.name)
         else _without_experiments(rule, standing)
         for rule in standing.users
     ]
@@ -161,7 +161,7 @@ def is_at(route: Route, desired: Desired, weight: int) -> bool:
     """Whether the canary has this weight in every rule that the pair has, by name: the user did not change it since."""
     pair = {desired.stable, desired.canary}
     weighted = [rule for rule in route.rules if pair <= {ref.name for ref in rule.backends}]
-    selected = [rule for rule in weighted if desired.rule_name in ("", rule.name)]
+    selected = [rule for rule in weighted if desired.selects(rule.name)]
     weights = {ref.effective_weight for rule in selected for ref in rule.backends if ref.name == desired.canary}
     return weights == {weight}
 
@@ -187,9 +187,9 @@ def services_needed(route: Route, desired: Desired, view: RecordView, scope: Sco
     if not desired.destinations:
         return ()
     standing = take_apart(route, desired, view, scope.kind)
-    rules = _selected(standing)
+    rules = standing.selected()
     pair, _ = find_pair(route, rules, desired)
-    return unresolved(_weighted(rules, pair, standing), pair, desired)
+    return unresolved(_weighted(rules, pair, desired), pair, desired)
 
 
 def wrong_weights(route: Route, desired: Desired, view: RecordView, scope: Scope) -> str:
@@ -215,22 +215,8 @@ def _weights(pairs: Sequence[tuple[str, int]]) -> str:
     return ", ".join(f"{name}={weight}" for name, weight in pairs) or "no backendRefs"
 
 
-def _selected(standing: Standing) -> list[Rule]:
-    """Return the user's rules that are to be managed: all, or the one of the configured name."""
-    name = standing.desired.rule_name
-    selected = [rule for rule in standing.users if _is_selected(rule, standing)]
-    if name and not selected:
-        names = ", ".join(rule.name or f"{index} has no name" for index, rule in enumerate(standing.users))
-        raise RouteError(f"{standing.route}: ruleName {name!r} was not found; the rules are: {names or 'none'}")
-    return selected
-
-
-def _is_selected(rule: Rule, standing: Standing) -> bool:
-    return standing.desired.rule_name in ("", rule.name)
-
-
-def _weighted(rules: Sequence[Rule], pair: Pair, standing: Standing) -> list[Rule]:
-    return [rule for rule in rules if pair.weights(rule) and _is_selected(rule, standing)]
+def _weighted(rules: Sequence[Rule], pair: Pair, desired: Desired) -> list[Rule]:
+    return [rule for rule in rules if pair.weights(rule) and desired.selects(rule.name)]
 
 
 def _healed(desired: Desired, scope: Scope) -> frozenset[str]:
@@ -245,7 +231,7 @@ def _weigh_and_heal(standing: Standing, pair: Pair, scope: Scope, *, experiments
     split = split_of(standing.desired, pair, standing.experiments, experiments=experiments)
     users = [
         weigh(rule, pair, split, standing.desired)
-        if pair.weights(rule) and _is_selected(rule, standing)
+        if pair.weights(rule) and standing.desired.selects(rule.name)
         else _left(rule, pair, standing)
         for rule in standing.users
     ]
@@ -280,7 +266,7 @@ def _possible(standing: Standing, wanted: Steps, finish: Callable[[Steps], Outco
 def _left(rule: Rule, pair: Pair, standing: Standing) -> Rule:
     """Return a rule that is not weighted; one that was, until another was configured, is given back (D29)."""
     former = standing.desired.former
-    if former is None or not pair.weights(rule) or former.rule_name not in ("", rule.name):
+    if former is None or not pair.weights(rule) or not former.selects(rule.name):
         return _without_experiments(rule, standing)
     if set(_canary_weights([rule], pair)) != {former.weight}:
         return _without_experiments(rule, standing)
@@ -340,7 +326,7 @@ def _mirrors_nothing(step: ManagedStep) -> bool:
 
 
 def _lowers(standing: Standing, pair: Pair) -> bool:
-    weights = _canary_weights(_weighted(standing.users, pair, standing), pair)
+    weights = _canary_weights(_weighted(standing.users, pair, standing.desired), pair)
     return max(weights, default=0) > standing.desired.weight
 
 
@@ -360,7 +346,7 @@ def _finish(
     rules = standing.assemble(users, managed.rules)
     route = standing.route.with_rules(rules)
     record = standing.record_of(managed.rules, users, split)
-    weighted = pair is not None and any(_canary_weights(_weighted(users, pair, standing), pair))
+    weighted = pair is not None and any(_canary_weights(_weighted(users, pair, standing.desired), pair))
     stands = weighted or not record.empty
     route = mark_in_progress(route, standing.desired.label, standing.desired.rollout, standing=stands)
     check_limits(standing.route, route, standing.kind, scope.most_rules)

@@ -39,7 +39,7 @@ def regenerate(standing: Standing, users: Sequence[Rule], pair: Pair, steps: Ste
     sources = [
         Source(rule, index)
         for index, rule in enumerate(users)
-        if pair.weights(rule) and standing.desired.rule_name in ("", rule.name)
+        if pair.weights(rule) and standing.desired.selects(rule.name)
     ]
     mirrors = _mirrors(standing, sources, pair, steps)
     # A mirror rule would beat a header rule by a method or a longer path: header rules are made from it, too (D14).

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
+from rollouts_gwapi_plugin.errors import RouteError
 from rollouts_gwapi_plugin.model.rollout import SetHeaderRoute
 from rollouts_gwapi_plugin.model.routes import BackendRef, Route, Rule
 from rollouts_gwapi_plugin.routes.assemble import Block, ManagedRule, assemble
@@ -46,6 +47,21 @@ class Standing:
     def users(self) -> list[Rule]:
         """The rules that are not ours, in order."""
         return [rule for rule, owner in zip(self.route.rules, self.owners, strict=True) if owner is None]
+
+    def selected(self) -> list[Rule]:
+        """Return the user's rules that are to be managed: all, or the one of the configured name.
+
+        Raises:
+            RouteError: no rule has that name.
+
+        """
+        selected = [rule for rule in self.users if self.desired.selects(rule.name)]
+        if self.desired.rule_name and not selected:
+            names = ", ".join(rule.name or f"{index} has no name" for index, rule in enumerate(self.users))
+            raise RouteError(
+                f"{self.route}: ruleName {self.desired.rule_name!r} was not found; the rules are: {names or 'none'}"
+            )
+        return selected
 
     @cached_property
     def owned_names(self) -> frozenset[str]:
