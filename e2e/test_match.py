@@ -6,6 +6,8 @@ from e2e.load.record import Record
 from e2e.load.traffic import version_of, versions, wrong_share
 from e2e.runner.match import differences
 
+pytestmark = pytest.mark.e2e_short
+
 
 @pytest.mark.parametrize(
     ("expected", "found"),

@@ -1,4 +1,4 @@
-"""`python -m e2e.load SPEC RECORDS`: make the traffic until standard input ends."""
+"""`python -m e2e.load SPEC RECORDS`: make the traffic until standard input ends; exit code 1 if not all was made."""
 
 import sys
 from pathlib import Path
@@ -11,3 +11,4 @@ generator.start()
 # Whoever started this holds the other end: its death, however sudden, ends the traffic.
 sys.stdin.read()
 generator.stop()
+sys.exit(1 if generator.broken else 0)

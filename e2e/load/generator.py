@@ -1,7 +1,8 @@
 """Keep a constant rate: each cohort's requests are due at fixed times, whatever the answers before them did.
 
 A few threads a cohort share its times; a thread that is late (a slow answer, a busy machine) leaves out the times that
-have passed. Each answer is written as one line as soon as it is there.
+have passed. Each answer is written as one line as soon as it is there. What a client raises beside `Lost` is a fault of
+its own: the thread ends with it, and `broken` says so.
 """
 
 import threading
@@ -22,10 +23,11 @@ class Generator:
 
     def __init__(self, cohorts: list[Cohort], records: Path) -> None:
         self.stopping = threading.Event()
+        self.broken = False  # a thread ended by itself
         self.lock = threading.Lock()
         self.file = records.open("a")
         self.threads = [
-            threading.Thread(target=self._keep_asking, args=(cohort, index), name=f"{cohort.name}-{index}")
+            threading.Thread(target=self._run, args=(cohort, index), name=f"{cohort.name}-{index}")
             for cohort in cohorts
             for index in range(THREADS)
         ]
@@ -41,6 +43,13 @@ class Generator:
         for thread in self.threads:
             thread.join()
         self.file.close()
+
+    def _run(self, cohort: Cohort, index: int) -> None:
+        try:
+            self._keep_asking(cohort, index)
+        except BaseException:
+            self.broken = True
+            raise
 
     def _keep_asking(self, cohort: Cohort, index: int) -> None:
         client = connect(cohort)

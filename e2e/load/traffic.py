@@ -23,7 +23,12 @@ SIGMAS = 3.5
 # Envoy deals in turn, but begins anew when endpoints change: a few requests, and one in a hundred.
 EXACT_REQUESTS = 3
 EXACT_SHARE = 0.01
+# Running requests may take their cohort's `timeout`.
 STOP_SECONDS = 30.0
+
+
+class GeneratorFailed(Exception):  # noqa: N818 - reads well where it is caught
+    """Not all of the traffic was made: what was counted says nothing."""
 
 
 @dataclass
@@ -103,8 +108,18 @@ class Load:
         self.stop()
 
     def stop(self) -> None:
-        """End the traffic in an orderly way; running requests are waited for."""
-        if self.process.stdin and not self.process.stdin.closed:
-            self.process.stdin.close()
-            self.process.wait(timeout=STOP_SECONDS)
-        self.traffic.refresh()
+        """End the traffic in an orderly way; running requests are waited for. Raises GeneratorFailed."""
+        if not self.process.stdin or self.process.stdin.closed:
+            return
+        ended = self.process.poll() is not None
+        self.process.stdin.close()
+        try:
+            code = self.process.wait(timeout=STOP_SECONDS)
+        except subprocess.TimeoutExpired as error:
+            self.process.kill()
+            self.process.wait()
+            raise GeneratorFailed(f"the generator did not end within {STOP_SECONDS:g} s") from error
+        finally:
+            self.traffic.refresh()
+        if ended or code:
+            raise GeneratorFailed(f"the generator ended{' by itself' if ended else ''} with code {code}")

@@ -14,7 +14,7 @@ from pathlib import Path
 from e2e.load import generator
 from e2e.load.cohort import Cohort
 from e2e.load.record import Record
-from e2e.load.traffic import Load, Traffic, versions, wrong_share
+from e2e.load.traffic import GeneratorFailed, Load, Traffic, versions, wrong_share
 from e2e.runner import report
 from e2e.runner.actions import Scene, act, apply, load_manifest
 from e2e.runner.api import ApiTrouble, RouteWatch
@@ -43,7 +43,7 @@ def tell(case: Case, target: Target, folder: Path) -> Telling:
     with _namespace(scene), ExitStack() as stack:
         try:
             _tell_in_namespace(scene, telling, folder, stack)
-        except (CommandFailed, ApiTrouble, TimeoutError) as trouble:
+        except (CommandFailed, ApiTrouble, GeneratorFailed, TimeoutError) as trouble:
             stage = telling.stages[-1].stage.name if telling.stages else "before the first stage"
             telling.findings.insert(0, f"stage {stage!r}: {trouble}")
         if telling.findings:
