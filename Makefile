@@ -57,8 +57,8 @@ format: venv ## Format and apply safe fixes
 # folder keeps socket paths below their limit.
 ALONE := tests/transport tests/test_serve.py tests/interop tests/packaging
 test: lint ## Everything: lint, unit and property tests, Go interop, the one file, demos, a short end-to-end set
-	tmp=$$(mktemp -d /tmp/t.XXXX) && $(BIN)/pytest --numprocesses 2 --dist loadfile --basetemp $$tmp/a \
-		$(addprefix --ignore ,$(ALONE)) && rm -rf $$tmp
+	tmp=$$(mktemp -d /tmp/t.XXXX) && $(BIN)/pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder \
+		--basetemp $$tmp/a $(addprefix --ignore ,$(ALONE)) && rm -rf $$tmp
 	$(BIN)/pytest $(ALONE)
 	$(MAKE) e2e-short
 

@@ -48,6 +48,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-cases", action="store_true", help="rewrite the after.yaml files of tests/routes/cases")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the longest, the random lives: shared out last, one process would end long after the other."""
+    items.sort(key=lambda item: "stateful" not in item.path.parts)
+
+
 @pytest.fixture(autouse=True)
 def _default_logging() -> Iterator[None]:
     """Undo what a test configured, such as a level that would swallow another test's lines."""
