@@ -28,6 +28,12 @@ def _some(load: Load) -> bool:
     return bool(load.traffic.records)
 
 
+def _kill_once_at_work(load: Load) -> None:
+    until(lambda: _some(load), "records", seconds=SECONDS)
+    load.process.kill()
+    load.process.wait()
+
+
 def test_lost_requests_are_no_failure_of_the_generator(refused: Cohort, tmp_path: Path) -> None:
     """A request that nobody answers is a record with the reason; the generator goes on and ends in order."""
     load = Load([refused], tmp_path)
@@ -45,9 +51,7 @@ def test_a_generator_that_died_is_noticed(refused: Cohort, tmp_path: Path) -> No
     load = Load([refused], tmp_path)
 
     with pytest.raises(GeneratorFailed, match="ended by itself with code -9"), load:
-        until(lambda: _some(load), "records", seconds=SECONDS)
-        load.process.kill()
-        load.process.wait()
+        _kill_once_at_work(load)
 
 
 def test_a_client_that_breaks_is_noticed(refused: Cohort, tmp_path: Path) -> None:

@@ -142,6 +142,12 @@ class Expect(Part):
     traffic: dict[str, dict[str, float]] = Field(default_factory=dict)  # cohort -> version -> percent of its answers
     received: dict[str, dict[str, float]] = Field(default_factory=dict)  # the same of its requests, copies counted
 
+    @model_validator(mode="after")
+    def _is_judged(self) -> Self:
+        if self.received and not self.traffic:
+            raise ValueError("`received` is judged after `traffic` alone: a stage that has one needs the other")
+        return self
+
 
 class Stage(Part):
     """One stage of the story."""
@@ -192,6 +198,12 @@ class Case(Part):
     losses: Losses | None = None
     cleanup: list[Action] = Field(default_factory=list)  # done at the end in any case
     watch: Watched = Field(default_factory=Watched)
+
+    @model_validator(mode="after")
+    def _has_traffic(self) -> Self:
+        if self.setup.expect.traffic:
+            raise ValueError("`setup` comes before the traffic: its stage can't expect `traffic` or `received`")
+        return self
 
     def manifest(self, name: str) -> Path:
         """Return a manifest of the case, or one that cases share."""
