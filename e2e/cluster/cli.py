@@ -1,9 +1,11 @@
-"""`python -m e2e.cluster`: build, up, down, status, logs, exec, restart, kill."""
+"""`python -m e2e.cluster`: build, up, down, status, logs, exec, restart."""
 
 import os
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import click
 
@@ -32,13 +34,23 @@ def main(context: click.Context, name: str, channel: str, plugin: str, rollouts:
     )
 
 
-def _open(settings: Settings, *, build: bool = False) -> Cluster:
+@contextmanager
+def _trouble_told() -> Iterator[None]:
+    """End with a line that says what went wrong instead of a traceback."""
     try:
-        return open_cluster(settings, click.echo, build=build)
-    except FileNotFoundError as error:
+        yield
+    except (InUse, TimeoutError, RuntimeError, FileNotFoundError, subprocess.CalledProcessError) as error:
         raise click.ClickException(str(error)) from error
-    except subprocess.CalledProcessError as error:
-        raise click.ClickException(f"the build failed: {error}") from error
+
+
+def _open(settings: Settings, *, build: bool = False) -> Cluster:
+    with _trouble_told():
+        return open_cluster(settings, click.echo, build=build)
+
+
+def _must_be_up(settings: Settings) -> None:
+    if not network.exists(settings):
+        raise click.ClickException(f"cluster {settings.name!r} is down")
 
 
 @main.command()
@@ -54,11 +66,8 @@ def build(settings: Settings) -> None:
 def up(settings: Settings, *, bare: bool) -> None:
     """Build, sweep what is left of an earlier run, start everything, wait until it is ready."""
     cluster = _open(settings, build=True)
-    try:
-        with cluster.held():
-            (cluster.up_bare if bare else cluster.up)(click.echo)
-    except (InUse, TimeoutError, RuntimeError, FileNotFoundError) as error:
-        raise click.ClickException(str(error)) from error
+    with _trouble_told(), cluster.held():
+        (cluster.up_bare if bare else cluster.up)(click.echo)
 
 
 @main.command()
@@ -66,11 +75,8 @@ def up(settings: Settings, *, bare: bool) -> None:
 def down(settings: Settings) -> None:
     """Stop everything and remove its namespaces and files."""
     cluster = _open(settings)
-    try:
-        with cluster.held():
-            cluster.down(click.echo)
-    except InUse as error:
-        raise click.ClickException(str(error)) from error
+    with _trouble_told(), cluster.held():
+        cluster.down(click.echo)
 
 
 @main.command()
@@ -111,8 +117,7 @@ def logs(settings: Settings, program: str, lines: int, *, follow: bool) -> None:
 def execute(settings: Settings, command: tuple[str, ...]) -> None:
     """Run a command inside the node's network namespace, with KUBECONFIG and the tools on PATH."""
     cluster = _open(settings)
-    if not network.exists(settings):
-        raise click.ClickException(f"cluster {settings.name!r} is down")
+    _must_be_up(settings)
     with network.inside(settings.node_namespace):
         environment = cluster.environment()
         os.environ["PATH"] = environment["PATH"]
@@ -125,7 +130,8 @@ def execute(settings: Settings, command: tuple[str, ...]) -> None:
 def restart(settings: Settings, what: str) -> None:
     """Restart the controller's container, or the API server."""
     cluster = _open(settings)
-    with network.inside(settings.node_namespace):
+    _must_be_up(settings)
+    with _trouble_told(), network.inside(settings.node_namespace):
         began = time.monotonic()
         if what == "apiserver":
             cluster.restart_apiserver()

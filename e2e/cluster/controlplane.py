@@ -5,7 +5,6 @@ All functions run inside the node's network namespace.
 
 import json
 import ssl
-import subprocess
 import urllib.request
 from pathlib import Path
 
@@ -85,7 +84,6 @@ def start_apiserver(settings: Settings, tools: Tools) -> None:
         "service-account-signing-key-file": pki / "sa.key",
         "service-account-key-file": pki / "sa.pub",
         "profiling": "false",
-        # Fairness by priority level starves nobody here and costs a second of start-up.
         "v": 1,
     }
     process.start(settings, "apiserver", [tools.path("kube-apiserver"), *_flags(flags)])
@@ -135,19 +133,12 @@ def wait_controllers(settings: Settings, tools: Tools) -> None:
 
 def kubectl(settings: Settings, tools: Tools, *arguments: str, text: str | None = None, check: bool = True) -> str:
     """Run kubectl as the administrator; return what it printed, or nothing where it failed and `check` is off."""
-    done = subprocess.run(
-        [tools.path("kubectl"), f"--kubeconfig={settings.kubeconfig}", *arguments],
-        input=text,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=READY_SECONDS,
-    )
-    if done.returncode == 0:
-        return done.stdout
-    if check:
-        raise RuntimeError(f"kubectl {' '.join(arguments)}: {done.stderr.strip()}")
-    return ""
+    try:
+        return process.run([tools.path("kubectl"), f"--kubeconfig={settings.kubeconfig}", *arguments], text=text)
+    except RuntimeError:
+        if check:
+            raise
+        return ""
 
 
 def answers(url: str) -> bool:

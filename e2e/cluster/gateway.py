@@ -4,7 +4,6 @@ It wants its certificates in the fixed folder /certs and Envoy in a folder named
 container whose root has the machine's programs and libraries, read-only, and that folder.
 """
 
-import subprocess
 import sys
 from pathlib import Path
 
@@ -62,7 +61,7 @@ def _prepare(settings: Settings, tools: Tools, home: Path) -> None:
     (versioned / "envoy").write_text('#!/bin/sh\nexec /envoy --use-dynamic-base-id "$@"\n')
     (versioned / "envoy").chmod(0o755)
     certgen: Command = [tools.path("envoy-gateway"), "certgen", "--local", "--config-home", home / "config"]
-    subprocess.run(certgen, check=True, capture_output=True)
+    process.run(certgen)
     config = (MANIFESTS / "envoy-gateway.yaml").read_text()
     (home / "config.yaml").write_text(config.replace("HOME", str(home)).replace("ENVOY_VERSION", ENVOY_VERSION))
     certificates = home / "config" / "certs" / "envoy"

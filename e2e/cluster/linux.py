@@ -56,9 +56,9 @@ def mount(source: str, target: Path, kind: str, flags: int = 0, options: str = "
     _checked(result, str(target))
 
 
-def bind(source: Path, target: Path, *, read_only: bool, recursive: bool = False) -> None:
+def bind(source: Path, target: Path, *, read_only: bool) -> None:
     """Show the source at the target, which must exist; no set-uid programs and no devices count there."""
-    mount(str(source), target, "", MS_BIND | (MS_REC if recursive else 0))
+    mount(str(source), target, "", MS_BIND)
     if read_only:
         # The flags of a bind mount are taken only by a second call.
         mount("", target, "", MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID)

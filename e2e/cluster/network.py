@@ -8,13 +8,12 @@ finds and kills all of them, whoever started them.
 
 import os
 import signal
-import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from e2e.cluster import linux
+from e2e.cluster import linux, process
 from e2e.cluster.settings import (
     API_ADDRESS,
     LINK_PREFIX,
@@ -31,7 +30,7 @@ KILL_SECONDS = 30.0
 
 
 def _ip(*arguments: str) -> None:
-    subprocess.run(["ip", *arguments], check=True)
+    process.run(["ip", *arguments])
 
 
 def create(settings: Settings) -> None:

@@ -1,4 +1,4 @@
-"""One program of the cluster: started in the background, noted in a file, stopped by what the file says.
+"""One program of the cluster: started in the background, noted in a file, stopped by what the file says; or just run.
 
 The note holds pid and start time, so that a pid that the kernel has given to somebody else is never signalled. Programs
 outlive the command that started them (`up` returns, the cluster stays). A zombie counts as ended.
@@ -9,7 +9,6 @@ import os
 import select
 import signal
 import subprocess
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +18,8 @@ Command = list[str | Path]
 
 # What a program gets between SIGTERM and SIGKILL.
 STOP_SECONDS = 10.0
+# Until a command has ended: each takes less than a second on a machine that is not stuck.
+RUN_SECONDS = 180.0
 
 
 @dataclass(frozen=True)
@@ -29,12 +30,23 @@ class Note:
     started: int
 
 
+def run(command: Command, *, text: str | None = None) -> str:
+    """Run a command to its end and return its output; RuntimeError says what it said if it failed or did not end."""
+    said = " ".join(str(part) for part in command)
+    try:
+        done = subprocess.run(command, input=text, capture_output=True, text=True, check=False, timeout=RUN_SECONDS)
+    except subprocess.TimeoutExpired as error:
+        raise RuntimeError(f"{said}: no end after {RUN_SECONDS:g} s") from error
+    if done.returncode:
+        raise RuntimeError(f"{said}: {done.stderr.strip() or done.stdout.strip()}")
+    return done.stdout
+
+
 def start(
     settings: Settings,
     name: str,
     command: Command,
     *,
-    environment: Mapping[str, str] | None = None,
     folder: Path | None = None,
 ) -> Note:
     """Start the program in the calling thread's network namespace; its output is appended to its log."""
@@ -46,7 +58,6 @@ def start(
             stderr=subprocess.STDOUT,
             start_new_session=True,
             cwd=folder or settings.state,
-            env=None if environment is None else dict(environment),
         )
     note = Note(process.pid, started_at(process.pid) or 0)
     # The process is waited for through its pid; its object would complain when it is collected.

@@ -25,6 +25,7 @@ from e2e.runner.case import Configure
 GATEWAY_NAMESPACE = "e2e-gateway"
 GATEWAY_NAME = "e2e"
 PORTS: Mapping[str, int] = {"http": 10080, "grpc": 10080, "tcp": 10001, "tls": 10443, "udp": 10053}
+# A deletion that waits for finalizers takes seconds; what takes longer hangs.
 _COMMAND_SECONDS = 180.0
 
 
@@ -108,22 +109,26 @@ def make_gateway(target: Target) -> None:
 
 
 class CommandFailed(Exception):  # noqa: N818 - reads well where it is caught
-    """A command ended with another code than 0."""
+    """A command ended with another code than 0, or not at all."""
 
 
 def run_command(command: Sequence[str], environment: Mapping[str, str], text: str | None = None) -> str:
     """Run a command; its error output is the message of what is raised."""
-    done = subprocess.run(
-        command,
-        env=dict(environment),
-        input=text,
-        text=True,
-        capture_output=True,
-        check=False,
-        timeout=_COMMAND_SECONDS,
-    )
+    said = " ".join(command)
+    try:
+        done = subprocess.run(
+            command,
+            env=dict(environment),
+            input=text,
+            text=True,
+            capture_output=True,
+            check=False,
+            timeout=_COMMAND_SECONDS,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise CommandFailed(f"{said}: no end after {_COMMAND_SECONDS:g} s") from error
     if done.returncode != 0:
-        raise CommandFailed(f"{' '.join(command)}: {done.stderr.strip() or done.stdout.strip()}")
+        raise CommandFailed(f"{said}: {done.stderr.strip() or done.stdout.strip()}")
     return done.stdout
 
 
