@@ -9,6 +9,9 @@ from e2e.runner.case import ControllerState, EventSeen, Expect, RolloutState
 from e2e.runner.match import differences
 
 _HASH_LABEL = "rollouts-pod-template-hash"
+# What was seen instead is said each time that a wait looks, and printed once: enough to know an Event or a log's end.
+_EVENT_LENGTH = 200
+_LOG_LENGTH = 800
 
 
 @dataclass(frozen=True)
@@ -125,7 +128,7 @@ def _event(scene: Scene, expected: EventSeen, before: Before) -> list[str]:
         return []
     if times:
         return [f"Event {expected.reason} with {expected.message!r} came {times} times instead of {expected.times}"]
-    seen = [f"{item.get('reason')}: {item.get('message', '')[:200]}" for item in new]
+    seen = [f"{item.get('reason')}: {item.get('message', '')[:_EVENT_LENGTH]}" for item in new]
     return [f"no Event {expected.reason} with {expected.message!r}; there are {seen}"]
 
 
@@ -138,5 +141,5 @@ def _controller(scene: Scene, expected: ControllerState, before: Before) -> list
         missing.append("the controller is not healthy")
     new_log = scene.target.controller_log()[before.log :]
     if expected.log and not re.search(scene.filled(expected.log), new_log):
-        missing.append(f"the controller did not log {expected.log!r}; last lines: {new_log[-800:]}")
+        missing.append(f"the controller did not log {expected.log!r}; last lines: {new_log[-_LOG_LENGTH:]}")
     return missing

@@ -11,8 +11,11 @@ from e2e.runner.api import Api, ApiTrouble, JsonObject
 from e2e.runner.target import Target
 from e2e.runner.telling import Telling
 
+# What one reads first fits on two screens; the whole log and all objects lie beside it.
 _LOG_LINES = 40
 _LINE_LENGTH = 400
+_EVENTS = 15
+_EVENT_LENGTH = 300
 _KINDS = ("Rollout", "HTTPRoute", "GRPCRoute", "TCPRoute", "TLSRoute", "UDPRoute", "ConfigMap", "Event")
 
 
@@ -84,7 +87,7 @@ def explain(telling: Telling, target: Target, api: Api, folder: Path) -> str:
         "## the route, last state",
         yaml.safe_dump(_without_noise(route), sort_keys=False),
         "## Events",
-        *(f"{item.get('reason')}: {item.get('message', '')[:300]}" for item in objects["Event"][-15:]),
+        *(f"{item.get('reason')}: {item.get('message', '')[:_EVENT_LENGTH]}" for item in objects["Event"][-_EVENTS:]),
         "## the plugin's last log lines",
         *plugin,
         "## the controller's last log lines",

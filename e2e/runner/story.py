@@ -31,6 +31,8 @@ ANSWERS_FIRST = 5
 FIRST_SECONDS = 60.0
 # So many times longer than their rates say may requests take: a busy machine makes fewer of them.
 SLOWER = 4.0
+# Different ways of failing that a finding names; all are in the records.
+_LOSSES_NAMED = 5
 ROUTES = ("httproutes", "grpcroutes", "tcproutes", "tlsroutes", "udproutes")
 _NOT_SERVED = re.compile(r"the server doesn't have a resource type \"(\w+)\"")
 
@@ -242,7 +244,7 @@ def _judge(telling: Telling) -> None:
     losses = [record for record in traffic.losses() if too_many or record not in told_of]
     if losses:
         kinds = sorted({f"{record.cohort}: {record.error}" for record in losses})
-        telling.findings.append(f"{len(losses)} of {len(traffic.records)} requests failed: {kinds[:5]}")
+        telling.findings.append(f"{len(losses)} of {len(traffic.records)} requests failed: {kinds[:_LOSSES_NAMED]}")
 
 
 def _is_told_of(record: Record, losses: Losses) -> bool:

@@ -57,7 +57,7 @@ def _part(purl: str, name: str, version: str, **more: object) -> dict[str, Any]:
 
 def _debian_parts(architecture: Architecture, *, strict: bool) -> Iterator[dict[str, Any]]:
     for name, (package, _) in sorted(debian.fetch(architecture, strict=strict).items()):
-        version = package.version.replace("+", "%2B").replace(":", "%3A").replace("~", "~")
+        version = package.version.replace("+", "%2B").replace(":", "%3A")
         purl = f"pkg:deb/debian/{name}@{version}?arch={architecture.name}&distro=debian-12"
         yield _part(purl, name, package.version, hashes=[{"alg": "SHA-256", "content": package.sha256}])
 

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The layout of the tree, agreed on with the tree builder (packaging/builder/layout.py).
+// The layout of the tree, agreed on with the tree builder (packaging/builder/tree.py).
 const (
 	loaderPath = "bin/rollouts-gwapi" // the dynamic loader: the kernel takes a process's name from this file
 	pythonPath = "bin/python3.11"
