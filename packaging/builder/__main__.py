@@ -9,8 +9,8 @@ from builder import debian
 from builder.executable import Figures, Options, make_executable
 from builder.image import make_image
 from builder.manifests import refresh
-from builder.places import ARCHITECTURES, DIST, GO_PLUGIN_NAME, NAME, BuildError
-from builder.release import check_clean, make_release, version
+from builder.places import ARCHITECTURES, DIST, GO_PLUGIN_NAME, NAME, BuildError, version
+from builder.release import check_clean, make_release
 
 
 @click.group()

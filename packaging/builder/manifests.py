@@ -3,7 +3,7 @@
 Each manifest is a comment and its documents as data. `make manifests` writes the files and the blocks; a test holds
 both against this module, and applies them to an API server with RBAC.
 
-In the repository they name an example's registry and download place; a release has its version and digests in them.
+They name an example's registry and download place, and the package's version; a release's name its digest, too.
 """
 
 import re
@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from builder.places import NAME, ROOT
+from builder.places import NAME, ROOT, version
 
 Document = dict[str, Any]
 
@@ -39,11 +39,11 @@ class Place:
     sha256: str
 
 
-def example_place() -> Place:
-    """Name the places that a reader replaces by their own."""
+def example_place(tag: str) -> Place:
+    """Name the places of a version that a reader replaces by their own."""
     return Place(
-        image=f"registry.example.com/{NAME}:0.1.0",
-        url=f"https://downloads.example.com/{NAME}/0.1.0/{NAME}-linux-amd64",
+        image=f"registry.example.com/{NAME}:{tag}",
+        url=f"https://downloads.example.com/{NAME}/{tag}/{NAME}-linux-amd64",
         sha256="<the 64 digits in rollouts-gwapi-plugin-linux-amd64.sha256>",
     )
 
@@ -283,8 +283,9 @@ def with_blocks(page: str, texts: Mapping[str, str]) -> str:
 
 def refresh() -> None:
     """Rewrite examples/install and the blocks in docs/."""
-    write(EXAMPLES, example_place())
-    texts = {name: manifest.text() for name, manifest in manifests(example_place()).items()}
+    place = example_place(version())
+    write(EXAMPLES, place)
+    texts = {name: manifest.text() for name, manifest in manifests(place).items()}
     for page in sorted((ROOT / "docs").glob("*.md")):
         text = page.read_text()
         if with_blocks(text, texts) != text:

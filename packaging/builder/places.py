@@ -1,6 +1,7 @@
-"""Where things lie, and what differs between the two architectures."""
+"""Where things lie, which version they are, and what differs between the two architectures."""
 
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,3 +40,11 @@ ARCHITECTURES = {
 
 class BuildError(Exception):
     """The build can't go on; the text says what to do."""
+
+
+def version() -> str:
+    """Read the version where the package has it."""
+    found = re.search(r'__version__ = "([^"]+)"', (ROOT / "src/rollouts_gwapi_plugin/__init__.py").read_text())
+    if found is None:
+        raise BuildError("src/rollouts_gwapi_plugin/__init__.py has no __version__")
+    return found[1]

@@ -6,7 +6,7 @@
 | FILE.sha256                                 | its SHA-256, in `sha256sum -c` form                         |
 | rollouts-gwapi-plugin-linux-ARCH.cdx.json   | bill of materials                                           |
 | rollouts-gwapi-plugin-VERSION-image.tar     | the image, an OCI layout of both architectures              |
-| install/                                    | the install manifests, with this release's digests          |
+| install/                                    | the install manifests, with this version and its digest     |
 | *.whl, *.tar.gz                             | the Python package                                          |
 | THIRD-PARTY-LICENSES.txt                    | licences of all parts                                       |
 | CHANGELOG.md, release-notes.md              | all releases; this one                                      |
@@ -15,7 +15,6 @@
 import hashlib
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -24,19 +23,11 @@ from pathlib import Path
 
 from builder import image, manifests, materials
 from builder.executable import Figures, Options, make_executable
-from builder.places import ARCHITECTURES, GO_PLUGIN_NAME, NAME, ROOT, BuildError
+from builder.places import ARCHITECTURES, GO_PLUGIN_NAME, NAME, ROOT, BuildError, version
 
 FRAGMENTS = ROOT / "changelog.d"
 CHANGELOG = ROOT / "CHANGELOG.md"
 KINDS = ("added", "changed", "fixed", "removed")
-
-
-def version() -> str:
-    """Read the version where the package has it."""
-    found = re.search(r'__version__ = "([^"]+)"', (ROOT / "src/rollouts_gwapi_plugin/__init__.py").read_text())
-    if found is None:
-        raise BuildError("src/rollouts_gwapi_plugin/__init__.py has no __version__")
-    return found[1]
 
 
 def check_clean() -> None:
@@ -68,7 +59,7 @@ def make_release(output: Path, options: Options) -> list[Figures]:
     image.make_image(executables, archive)
     write_checksum(archive)
     [digest] = [figures.sha256 for figures in reported if figures.architecture == "amd64"]
-    manifests.write(output / "install", replace(manifests.example_place(), sha256=digest))
+    make_manifests(output / "install", digest)
     make_package(output)
     notes = release_notes()
     (output / "release-notes.md").write_text(notes)
@@ -81,6 +72,11 @@ def write_checksum(file: Path) -> None:
     """Write FILE.sha256 beside a file; the controller takes the 64 digits alone."""
     digest = hashlib.sha256(file.read_bytes()).hexdigest()
     file.with_name(f"{file.name}.sha256").write_text(f"{digest}  {file.name}\n")
+
+
+def make_manifests(folder: Path, digest: str) -> None:
+    """Write the install manifests with this version in them, and the digest of the executable that they download."""
+    manifests.write(folder, replace(manifests.example_place(version()), sha256=digest))
 
 
 def make_package(output: Path) -> None:

@@ -20,7 +20,7 @@ from tests.service.world import Shop, route, rule, service
 
 from builder import manifests
 from builder.manifests import EXAMPLES, Manifest, example_place
-from builder.places import ROOT
+from builder.places import ROOT, version
 from rollouts_gwapi_plugin.embedded.apiserver import ApiServer
 from rollouts_gwapi_plugin.errors import Forbidden, PluginError
 from rollouts_gwapi_plugin.model.settings import ServiceSettings
@@ -30,7 +30,7 @@ from rollouts_gwapi_plugin.transport.flags import parse
 
 Json = dict[str, Any]
 CONTROLLER = "system:serviceaccount:argo-rollouts:argo-rollouts"
-ALL = manifests.manifests(example_place())
+ALL = manifests.manifests(example_place(version()))
 # utils/config/config.go of Argo Rollouts.
 CONTROLLER_NAME = re.compile(r"^([a-zA-Z0-9\-]+)\/{1}([a-zA-Z0-9_\-.]+)$")
 # The role that the Go plugin's documentation asks for.
@@ -149,16 +149,6 @@ def test_helm_values_give_the_whole_role() -> None:
 
     assert values["providerRBAC"]["providers"]["gatewayAPI"] is True
     assert role["rules"] == [*GO_PLUGIN_RULES, *values["providerRBAC"]["additionalRules"]]
-
-
-def test_a_release_names_its_digest(tmp_path: Path) -> None:
-    """In a release the ConfigMap for downloads pins that release's file."""
-    place = manifests.Place("registry.example.com/p:1", "https://downloads.example.com/p", "a" * 64)
-
-    manifests.write(tmp_path, place)
-
-    [config] = yaml.safe_load_all((tmp_path / "argo-rollouts-config-http.yaml").read_text())
-    assert yaml.safe_load(config["data"]["trafficRouterPlugins"])[0]["sha256"] == "a" * 64
 
 
 @pytest.fixture

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from builder import contents, materials, release
-from builder.places import ARCHITECTURES, BuildError
+from builder.places import ARCHITECTURES, BuildError, version
 
 AMD64 = ARCHITECTURES["amd64"]
 
@@ -72,6 +73,21 @@ def test_checksums(tmp_path: Path) -> None:
     assert re.fullmatch(r"[0-9a-f]{64}  file\n", (tmp_path / "file.sha256").read_text())
 
 
+def test_install_manifests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A release's manifests name that release: its image, its file and the file's digest."""
+    monkeypatch.setattr(release, "version", lambda: "7.8.9")
+
+    release.make_manifests(tmp_path, "a" * 64)
+
+    [config] = yaml.safe_load_all((tmp_path / "argo-rollouts-config-http.yaml").read_text())
+    [plugin] = yaml.safe_load(config["data"]["trafficRouterPlugins"])
+    assert ["7.8.9", "rollouts-gwapi-plugin-linux-amd64"] == plugin["location"].split("/")[-2:]
+    assert "a" * 64 == plugin["sha256"]
+    for name in ("controller-patch.yaml", "helm-values.yaml"):
+        images = re.findall(r"image: (\S+)", (tmp_path / name).read_text())
+        assert ["registry.example.com/rollouts-gwapi-plugin:7.8.9"] == images
+
+
 def test_notes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The fragments become this version's section, by kind."""
     monkeypatch.setattr(release, "FRAGMENTS", tmp_path)
@@ -81,7 +97,7 @@ def test_notes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "c.added.md").write_text("New.\n")
 
     assert release.release_notes() == (
-        f"## {release.version()}\n\n### Added\n\n- New.\n\n### Fixed\n\n- First fix.\n- Second fix.\n"
+        f"## {version()}\n\n### Added\n\n- New.\n\n### Fixed\n\n- First fix.\n- Second fix.\n"
     )
 
 
