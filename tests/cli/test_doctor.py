@@ -10,6 +10,7 @@ from tests.cli.town import Town
 from tests.service.world import LEDGER, header_step, route, rule
 
 from rollouts_gwapi_plugin.cli.main import run
+from rollouts_gwapi_plugin.kube.discovery import Discovery
 
 DROPS = " drops the entry and keeps the rule"
 
@@ -97,6 +98,17 @@ def test_limits_are_played_on_the_live_route(sound: Town) -> None:
 
     assert code == 1
     assert "spec.rules: 18 needed, the Gateway API takes 16" in text
+
+
+def test_a_definition_with_more_room_is_used(sound: Town, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the installed definition takes 64 rules, the plugin uses them, and so nothing is wrong (D22)."""
+    monkeypatch.setattr(Discovery, "most_items", lambda *_arguments, **_options: 64)
+    rules = [rule("s100 c0", matches=[{"path": {"type": "PathPrefix", "value": f"/{n}"}}]) for n in range(9)]
+    edit_route(rules=rules)(sound)
+    sound.configure(managed=["r"], steps=[{"setHeaderRoute": header_step("r")}])
+
+    assert [] == [line for line in sound.bad() if " steps: " in line]
+    assert "ok steps: all can be taken; 9 rules now, at most 18 on the way" in sound.found()
 
 
 def test_record(sound: Town) -> None:

@@ -54,3 +54,47 @@ def test_a_state_that_changes_is_told_again(shop: Shop, api: ApiServer) -> None:
         shop.header("canary")
 
     assert ["HeaderContradiction"] * 2 == [reason for reason, _ in told(shop)]
+
+
+@pytest.fixture
+def namesakes(shop: Shop, api: ApiServer) -> Shop:
+    """Give an HTTPRoute and a GRPCRoute `web` with a header route on each, and the HTTPRoute `next`."""
+    api.create(route(rule("s100 c0"), kind="GRPCRoute"))
+    api.create(route(rule("s100 c0"), name="next"))
+    shop.config = {"httpRoute": "web", "grpcRoute": "web"}
+    shop.managed, shop.steps = ["canary"], [{"setHeaderRoute": header_step("canary")}]
+    shop.header("canary")
+    return shop
+
+
+def test_routes_of_one_name_are_told_apart(namesakes: Shop, api: ApiServer) -> None:
+    """Neither of two routes that can't be given back makes the other's state new (D32)."""
+    namesakes.config = {"httpRoute": "next"}
+    with api.deny("update", "httproutes", "shop", "web"), api.deny("update", "grpcroutes", "shop", "web"):
+        for _ in range(3):
+            namesakes.weight(0)
+
+    assert ["RouteNotGivenBack"] * 2 == [reason for reason, _ in told(namesakes)]
+
+
+def test_records_of_one_name_are_told_apart(namesakes: Shop, api: ApiServer) -> None:
+    """Nor do the records of two routes that are gone, where they can't be swept."""
+    api.delete("HTTPRoute", "shop", "web")
+    api.delete("GRPCRoute", "shop", "web")
+    with api.deny("update", "configmaps", "shop"):
+        for _ in range(3):
+            namesakes.remove()
+
+    assert ["LedgerNotSwept"] * 2 == [reason for reason, _ in told(namesakes)]
+
+
+def test_steps_of_one_name_are_told_apart(shop: Shop) -> None:
+    """A header and a mirror step of one managed route, neither of which any route takes."""
+    shop.config = {"tcpRoute": "web"}
+    shop.api.create(route(rule("s100 c0"), kind="TCPRoute", version="v1alpha2"))
+    shop.managed = ["canary"]
+    for _ in range(3):
+        shop.header("canary")
+        shop.mirror("canary", {"method": {"exact": "GET"}})
+
+    assert ["StepTakenByNoRoute"] * 2 == [reason for reason, _ in told(shop)]

@@ -31,12 +31,6 @@ class Cluster:
         """Return the kind at the version that the API server serves (D23)."""
         return self.discovery.resource(kind.group, kind.plural, kind.kind, kind.versions, deadline=deadline)
 
-    def keeps_mirror_percent(
-        self, resource: ResourceType, deadline: Deadline, sample: JsonObject | None = None
-    ) -> bool:
-        """Return whether the installed CRD keeps a mirror's percentage; not knowing counts as no (D18)."""
-        return not self.loses_mirror_percent(resource, deadline, sample)
-
     def loses_mirror_percent(self, resource: ResourceType, deadline: Deadline, sample: JsonObject | None = None) -> str:
         """Return why a mirror's percentage can't be relied on; empty where it can.
 

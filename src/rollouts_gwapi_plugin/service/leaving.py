@@ -32,10 +32,10 @@ def give_back_left_routes(work: Work, targets: Iterable[Target]) -> None:
             _give_back(work, place, shift)
         except NotFound:
             work.memory.drop_place(work.rollout.key, place)
-            work.sweep(place.kind.family, place.name, _session(work, place))
+            work.sweep(place.kind, place.name, _session(work, place))
         except PluginError as error:
             text = f"{place} left the configuration and can't be given back: {error}"
-            work.report(place.name, Note("RouteNotGivenBack", text))
+            work.report(str(place), Note("RouteNotGivenBack", text))
 
 
 def _recorded(work: Work) -> list[RoutePlace]:
@@ -77,4 +77,4 @@ def _give_back(work: Work, place: RoutePlace, shift: Shift | None) -> None:
     work.memory.drop_place(work.rollout.key, place)
     if done.written:
         text = f"{target.ref} left the configuration and was given back: no rule, backend or label of ours is on it"
-        work.report(place.name, Note("RouteGivenBack", text, warning=False))
+        work.report(str(place), Note("RouteGivenBack", text, warning=False))

@@ -45,6 +45,7 @@ from rollouts_gwapi_plugin.service.ledger_session import LedgerSession
 from rollouts_gwapi_plugin.service.memory import Memory
 from rollouts_gwapi_plugin.service.plugin_key import plugin_key
 from rollouts_gwapi_plugin.service.reporter import Reporter
+from rollouts_gwapi_plugin.service.scope import scope_of
 from rollouts_gwapi_plugin.service.services import ServiceReader
 from rollouts_gwapi_plugin.service.targets import Target, read_target, route_namespace
 from rollouts_gwapi_plugin.service.verify import GAVE_UP, REASON, Verifier
@@ -126,7 +127,7 @@ class TrafficRouter:
                 if target.missing:
                     text = f"{target.ref} is gone, and with it what was to be removed"
                     work.report(str(target.ref), Note("RouteGone", text, warning=False))
-                    work.sweep(target.kind.family, target.name, work.session)
+                    work.sweep(target.kind, target.name, work.session)
             present = [target for target in able if not target.missing]
             errors = work.run(present, lambda *found: _remove(work, *found))
             give_back_left_routes(work, targets)
@@ -208,7 +209,7 @@ class TrafficRouter:
         if isinstance(step, SetHeaderRoute):
             able = [target for target in able if target.takes_headers]
         if not able:
-            work.report(step.name, _nobody_takes(work, step))
+            work.report(*_nobody_takes(work, step))
         errors = work.run(able, lambda *found: _set_managed(work, step, *found))
         give_back_left_routes(work, targets)
         raise_all(errors)
@@ -245,13 +246,14 @@ def _with_step(desired: Desired, step: ManagedStep) -> Desired:
     return replace(desired, managed_names=names, all_steps=(*desired.all_steps, step))
 
 
-def _nobody_takes(work: Work, step: ManagedStep) -> Note:
-    kind = "setHeaderRoute" if isinstance(step, SetHeaderRoute) else "setMirrorRoute"
+def _nobody_takes(work: Work, step: ManagedStep) -> tuple[str, Note]:
+    """Return what the note is about, and the note."""
+    about = f"{'setHeaderRoute' if isinstance(step, SetHeaderRoute) else 'setMirrorRoute'} {step.name}"
     text = (
-        f"Rollout {work.rollout.key}: no configured route takes the step {kind} {step.name}; it needs an HTTPRoute or"
-        " GRPCRoute" + (" with useHeaderRoutes: true" if kind == "setHeaderRoute" else "")
+        f"Rollout {work.rollout.key}: no configured route takes the step {about}; it needs an HTTPRoute or"
+        " GRPCRoute" + (" with useHeaderRoutes: true" if isinstance(step, SetHeaderRoute) else "")
     )
-    return Note("StepTakenByNoRoute", text)
+    return about, Note("StepTakenByNoRoute", text)
 
 
 def _trouble_note(work: Work, error: PluginError, what: str) -> Note:
@@ -298,6 +300,7 @@ def _wrong(work: Work, route: Route, target: Target) -> str:
     has_reason = work.has_reason(route)
     view = work.session.view(target.kind.family, target.name) if has_reason else RecordView()
     try:
-        return reconciler_of(route).wrong_weights(route, work.desired, view, work.scope(target))
+        scope = scope_of(work.cluster, target, work.desired, work.deadline)
+        return reconciler_of(route).wrong_weights(route, work.desired, view, scope)
     except PluginError as error:
         return str(named(target, error))

@@ -7,15 +7,14 @@ from dataclasses import dataclass, replace
 from rollouts_gwapi_plugin.errors import PluginError, RouteError
 from rollouts_gwapi_plugin.kube.deadline import Deadline
 from rollouts_gwapi_plugin.model.configuration import Configuration
-from rollouts_gwapi_plugin.model.rollout import Rollout, SetMirrorRoute
+from rollouts_gwapi_plugin.model.kube import ObjectRef
+from rollouts_gwapi_plugin.model.rollout import Rollout
 from rollouts_gwapi_plugin.model.routes import Route
-from rollouts_gwapi_plugin.routes.desired import Desired, Former, ManagedStep
+from rollouts_gwapi_plugin.routes.desired import Desired, Former
 from rollouts_gwapi_plugin.routes.dispatch import reconciler_of
 from rollouts_gwapi_plugin.routes.kinds import RouteKind
 from rollouts_gwapi_plugin.routes.label import without_labels
-from rollouts_gwapi_plugin.routes.limits import MAX_RULES
 from rollouts_gwapi_plugin.routes.managed import settled_entries
-from rollouts_gwapi_plugin.routes.mirror import percent_sample, rules_of
 from rollouts_gwapi_plugin.routes.notes import Note, one_a_reason
 from rollouts_gwapi_plugin.routes.reconcile import Outcome, Scope
 from rollouts_gwapi_plugin.routes.record import RecordView, RouteRecord
@@ -23,6 +22,7 @@ from rollouts_gwapi_plugin.service.cluster import Cluster
 from rollouts_gwapi_plugin.service.ledger_session import LedgerSession
 from rollouts_gwapi_plugin.service.memory import Memory, RoutePlace, Shift, Written
 from rollouts_gwapi_plugin.service.reporter import Reporter
+from rollouts_gwapi_plugin.service.scope import scope_of
 from rollouts_gwapi_plugin.service.services import ServiceReader
 from rollouts_gwapi_plugin.service.targets import Target, find_targets
 from rollouts_gwapi_plugin.service.transaction import Done, Transaction
@@ -59,15 +59,16 @@ class Work:
                 self.report(str(target.ref), Note("SelectorTakesNothing", str(target.error)))
         return found or targets
 
-    def sweep(self, family: str, route: str, session: LedgerSession) -> None:
+    def sweep(self, kind: RouteKind, route: str, session: LedgerSession) -> None:
         """Remove the record of a route that is gone: made anew under its name it would be the user's alone."""
         if not self.has_own_reason:
             return
         try:
-            session.put(family, route, lambda _: RouteRecord())
+            session.put(kind.family, route, lambda _: RouteRecord())
         except PluginError as error:
-            text = f"{session}: the record of a route that is gone, {route}, stays: {error}"
-            self.report(route, Note("LedgerNotSwept", text))
+            gone = str(ObjectRef(kind.kind, session.namespace, route))
+            text = f"{session}: the record of {gone}, which is gone, stays: {error}"
+            self.report(gone, Note("LedgerNotSwept", text))
 
     def has_reason(self, route: Route) -> bool:
         """Whether the ledger must be read for this route (D8)."""
@@ -77,25 +78,6 @@ class Work:
     def has_own_reason(self) -> bool:
         """Whether the Rollout or the call gives a reason to read the ledger."""
         return bool(self.desired.managed_names or self.desired.destinations)
-
-    def scope(self, target: Target) -> Scope:
-        """Return how the route takes part."""
-        plain = Scope(target.kind, target.takes_headers)
-        # A kind with companions has its mirrors in them.
-        if target.kind.match is None or target.kind.companion is not None or target.resource is None:
-            return plain
-        doubt = ""
-        if any(isinstance(step, SetMirrorRoute) and step.percentage not in (None, 0, 100) for step in self._steps()):
-            sample = percent_sample(target.raw or {})
-            doubt = self.cluster.loses_mirror_percent(target.resource, self.deadline, sample)
-        rules = len(rules_of(target.raw or {}))
-        # Each managed route has a rule for each of the user's at most; the API is asked only where that may be many.
-        crowded = rules * (1 + len(self.desired.managed_names)) > MAX_RULES
-        most = self.cluster.most_rules(target.resource, self.deadline) if crowded else None
-        return replace(plain, keeps_mirror_percent=not doubt, percent_doubt=doubt, most_rules=most)
-
-    def _steps(self) -> Iterable[ManagedStep]:
-        return (*self.desired.all_steps, *self.desired.steps.values())
 
     def run(self, targets: Iterable[Target], compute: Computation) -> list[PluginError]:
         """Compute all routes, write the sound ones, and return what is wrong with the others."""
@@ -122,7 +104,7 @@ class Work:
 
     def transaction(self, target: Target, compute: Computation) -> Transaction:
         """Return the transaction of one route."""
-        scope = self.scope(target)
+        scope = scope_of(self.cluster, target, self.desired, self.deadline)
         place = (target.kind.kind, target.namespace, target.name)
         if self.desired.label is not None and self.desired.label.enabled:
             self.memory.note_label(place, self.desired.label)
@@ -184,7 +166,7 @@ class Work:
         return replace(self.desired, former=Former(shift.rule_name, shift.weight))
 
     def report(self, about: str, note: Note) -> None:
-        """Log a note, and make an Event of a warning."""
+        """Log a note, and make an Event of a warning; `about` is unlike anything else's: a route with its kind, say."""
         self.reporter.report(self.rollout, about, note, self.cluster.events)
 
 

@@ -13,8 +13,8 @@ from rollouts_gwapi_plugin.model.kube import SERVICES
 from rollouts_gwapi_plugin.model.rollout import SetHeaderRoute
 from rollouts_gwapi_plugin.model.routes import Route
 from rollouts_gwapi_plugin.routes.dispatch import reconciler_of
-from rollouts_gwapi_plugin.routes.reconcile import Scope
 from rollouts_gwapi_plugin.routes.status import Standing
+from rollouts_gwapi_plugin.service.scope import scope_of
 
 
 def check_routes(connection: Connection, subject: Subject, routes: Sequence[RouteFound]) -> Iterator[Finding]:
@@ -87,9 +87,7 @@ def _label(subject: Subject, route: Route) -> Iterator[Finding]:
 def _rehearsed(connection: Connection, subject: Subject, found: RouteFound, route: Route) -> Iterator[Finding]:
     if subject.rollout is None or subject.raw is None:
         return
-    target = found.target
-    keeps = target.resource is None or connection.cluster.keeps_mirror_percent(target.resource, connection.deadline())
-    scope = Scope(target.kind, target.takes_headers, keeps)
+    scope = scope_of(connection.cluster, found.target, subject.desired, connection.deadline())
     acts = Rehearsal(route, subject.rollout, subject.raw, subject.config, scope, found.view).play()
     findings = rehearsal_findings(acts, str(route))
     yield from findings
