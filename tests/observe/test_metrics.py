@@ -5,21 +5,18 @@ import socket
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Iterator
 
 import pytest
 
-from rollouts_gwapi_plugin import errors
+from rollouts_gwapi_plugin import log
 from rollouts_gwapi_plugin.observe.metrics import Metrics, start_metrics
 from rollouts_gwapi_plugin.observe.prometheus import PrometheusMetrics
 
 
 @pytest.fixture
-def metrics() -> Iterator[PrometheusMetrics]:
-    """Serve metrics on a free port."""
-    made = PrometheusMetrics(0, "127.0.0.1")
-    yield made
-    made.close()
+def metrics() -> PrometheusMetrics:
+    """Serve metrics on a free port, until the process ends."""
+    return PrometheusMetrics(0, "127.0.0.1")
 
 
 def scrape(metrics: PrometheusMetrics) -> dict[str, float]:
@@ -58,16 +55,39 @@ def test_requests_waits_and_conflicts_are_counted(metrics: PrometheusMetrics) ->
     assert found["rollouts_gwapi_events_dropped_total"] == 1
 
 
-def test_port_in_use_is_a_clear_error() -> None:
-    """A port that is taken, or none, is a ConfigError that names it."""
+def test_a_busy_port_is_told_once_and_tried_again_by_each_call(capsys: pytest.CaptureFixture[str]) -> None:
+    """Counting goes on without the port; once it is free, the next call has all of it served."""
+    log.configure("text", stream=sys.stdout)
     with socket.socket() as taken:
-        taken.bind(("0.0.0.0", 0))  # noqa: S104 - the address that metrics are served on
+        taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        with pytest.raises(errors.ConfigError, match=rf"can't be served on port {port}: .*in use"):
-            start_metrics(port)
-    with pytest.raises(errors.ConfigError, match="port 70000"):
-        start_metrics(70000)
+        metrics = PrometheusMetrics(port, "127.0.0.1")
+        metrics.call_done("SetWeight", "ok", 0.003)
+        metrics.call_done("SetWeight", "ok", 0.003)
+        served = metrics.port
+    metrics.call_done("VerifyWeight", "ok", 0.003)
+    metrics.call_done("VerifyWeight", "ok", 0.003)
+    found = scrape(metrics)
+    told = capsys.readouterr().out.splitlines()
+
+    assert (served, metrics.port) == (None, port)
+    assert found['rollouts_gwapi_calls_total{method="SetWeight",outcome="ok"}'] == 2
+    assert found['rollouts_gwapi_calls_total{method="VerifyWeight",outcome="ok"}'] == 2
+    assert [line.partition(" port=")[0] for line in told] == [
+        "[WARN] metrics can't be served; weights are set all the same, and each call tries the port again",
+        "[INFO] metrics are served now",
+    ]
+    assert re.search(rf" port={port} cause=.*in use.* remedy=.*its own --metrics-port", told[0])
+
+
+def test_a_port_that_is_none_stops_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    """Whatever the system says of the port is told."""
+    log.configure("text", stream=sys.stdout)
+    metrics = start_metrics(70000)
+    metrics.call_done("SetWeight", "ok", 0.1)
+
+    assert re.search(r"metrics can't be served; .* port=70000 cause=.*0-65535", capsys.readouterr().out)
 
 
 def test_without_a_port_nothing_is_counted() -> None:
@@ -76,7 +96,6 @@ def test_without_a_port_nothing_is_counted() -> None:
     metrics.call_done("SetWeight", "ok", 0.1)
     metrics.api_request("get", "httproutes", 200, 0.1, 0.0)
     metrics.event_dropped()
-    metrics.close()
     program = (
         "import sys; from rollouts_gwapi_plugin.observe.metrics import start_metrics; import "
         "rollouts_gwapi_plugin.observe.events; start_metrics(None); print('prometheus_client' in sys.modules)"

@@ -17,16 +17,9 @@ class Metrics:
     def event_dropped(self) -> None:
         """Take note of a Kubernetes Event that could not be made."""
 
-    def close(self) -> None:
-        """Serve no more."""
-
 
 def start_metrics(port: int | None) -> Metrics:
-    """Return metrics that are served on a port, or, without one, metrics that count nothing.
-
-    Raises:
-        ConfigError: The port can't be used.
-    """
+    """Return metrics that are served on a port, or, without one, metrics that count nothing; a busy port is told."""
     if port is None:
         return Metrics()
     # The library and its HTTP server cost 40 ms of the start; few ask for them.

@@ -1,24 +1,33 @@
 """The metrics that Prometheus reads from `/metrics` on a port of its own.
 
 Each instance has its own registry, so that one process (and a test) can have several. Labels have few values: methods,
-verbs, plurals, status codes; never names of objects, of which a cluster has any number.
+verbs, plurals, status codes; never names of objects, of which a cluster has any number. Traffic comes first: a port
+that can't be had (an old process still has it, or a second plugin with the same `args:`) is told once and stops no
+call; each call tries it again, so metrics are there once the port is free.
 """
+
+import threading
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessCollector, start_http_server
 
-from rollouts_gwapi_plugin.errors import ConfigError
+from rollouts_gwapi_plugin.log import get_logger
 from rollouts_gwapi_plugin.observe.metrics import Metrics
 
 _CONFLICT = 409
 # From a no-change call on a near API server to the client's own time limits.
 _SECONDS = (0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 
+log = get_logger()
+
 
 class PrometheusMetrics(Metrics):
     """Counts, and serves what it counted."""
 
     def __init__(self, port: int, address: str = "0.0.0.0") -> None:  # noqa: S104 - Prometheus comes from another pod
-        registry = CollectorRegistry()
+        self._place = (port, address)
+        self._served_at: int | None = None
+        self._serving = threading.Lock()
+        self._registry = registry = CollectorRegistry()
         prefix = "rollouts_gwapi"
         self._calls = Counter(f"{prefix}_calls", "Calls of the controller.", ["method", "outcome"], registry=registry)
         self._call_seconds = Histogram(
@@ -43,20 +52,39 @@ class PrometheusMetrics(Metrics):
             f"{prefix}_events_dropped", "Kubernetes Events that could not be made.", registry=registry
         )
         ProcessCollector(registry=registry)
-        try:
-            self._server, self._thread = start_http_server(port, address, registry)
-        except (OSError, OverflowError) as error:
-            raise ConfigError(f"metrics can't be served on port {port}: {error}; choose another port") from error
+        refusal = self._serve()
+        if refusal:
+            log.warning(
+                "metrics can't be served; weights are set all the same, and each call tries the port again",
+                port=port,
+                cause=refusal,
+                remedy="give each plugin its own --metrics-port in args:; an old process frees its port when it ends",
+            )
 
     @property
-    def port(self) -> int:
-        """The port that is served, also where 0 asked for any free one."""
-        return int(self._server.server_port)
+    def port(self) -> int | None:
+        """The port that is served, also where 0 asked for any free one; None while it can't be had."""
+        return self._served_at
+
+    def _serve(self) -> str:
+        """Listen where that was not to be had before; return why it still is not, empty where it is."""
+        with self._serving:
+            if self._served_at is not None:
+                return ""
+            try:
+                server, _ = start_http_server(*self._place, self._registry)
+            except (OSError, OverflowError, RuntimeError) as error:
+                # The port is taken, is none, or there is no thread left for it.
+                return str(error)
+            self._served_at = int(server.server_port)
+            return ""
 
     def call_done(self, method: str, outcome: str, seconds: float) -> None:
         """Count a call of the host."""
         self._calls.labels(method, outcome).inc()
         self._call_seconds.labels(method).observe(seconds)
+        if self._served_at is None and not self._serve():
+            log.info("metrics are served now", port=self._served_at)
 
     def api_request(self, verb: str, resource: str, status: int, seconds: float, waited: float) -> None:
         """Count an API request."""
@@ -70,9 +98,3 @@ class PrometheusMetrics(Metrics):
     def event_dropped(self) -> None:
         """Count an Event that was not made."""
         self._events_dropped.inc()
-
-    def close(self) -> None:
-        """Close the port."""
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
