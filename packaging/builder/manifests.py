@@ -132,11 +132,13 @@ def _controller_patch(place: Place) -> Document:
     }
 
 
-# Rules. The first list is the Go plugin's role, to the letter, so that going over and back changes no rights.
+# Rules. The first list is the Go plugin's role, to the letter, so that going over and back changes no rights. The other
+# roles do without its `patch`: a write is a PUT (decision D21).
 
+_SERVICES: Document = {"apiGroups": [""], "resources": ["services"], "verbs": ["get"]}
 WEIGHTS: list[Document] = [
     {"apiGroups": ["gateway.networking.k8s.io"], "resources": ROUTES, "verbs": ["get", "list", "update", "patch"]},
-    {"apiGroups": [""], "resources": ["services"], "verbs": ["get"]},
+    _SERVICES,
 ]
 LEDGER_RULES: list[Document] = [
     # A name can't be asked for in `create`: the object is not there yet.
@@ -147,7 +149,12 @@ EXTRAS: list[Document] = [
     {"apiGroups": ["gateway.networking.k8s.io"], "resources": ["udproutes"], "verbs": ["get", "list", "update"]},
     {"apiGroups": [""], "resources": ["events"], "verbs": ["create"]},
 ]
-FULL = [*WEIGHTS, *LEDGER_RULES, *EXTRAS]
+FULL: list[Document] = [
+    {"apiGroups": ["gateway.networking.k8s.io"], "resources": ROUTES, "verbs": ["get", "list", "update"]},
+    _SERVICES,
+    *LEDGER_RULES,
+    *EXTRAS,
+]
 GLOO: list[Document] = [
     {"apiGroups": ["networking.gloo.solo.io"], "resources": ["routetables"], "verbs": ["get", "list", "update"]},
     # Only mirror routes need these: in Gloo a policy says that a route mirrors.
@@ -156,7 +163,7 @@ GLOO: list[Document] = [
         "resources": ["mirrorpolicies"],
         "verbs": ["get", "create", "update", "delete"],
     },
-    {"apiGroups": [""], "resources": ["services"], "verbs": ["get"]},
+    _SERVICES,
     *LEDGER_RULES,
     {"apiGroups": [""], "resources": ["events"], "verbs": ["create"]},
 ]
