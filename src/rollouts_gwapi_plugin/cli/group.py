@@ -13,12 +13,12 @@ class LazyGroup(click.Group):
     """A group that knows its commands by `module:attribute`, below this package."""
 
     def __init__(self, commands: Mapping[str, str]) -> None:
-        super().__init__(name="rollouts-gwapi-plugin", help=__doc__)
-        self.places = commands
-        self.help = (
+        help_ = (
             "Traffic router plugin of Argo Rollouts for the Kubernetes Gateway API.\n\n"
             "The controller starts `serve` by itself; the other commands are for people."
         )
+        super().__init__(name="rollouts-gwapi-plugin", help=help_)
+        self.places = commands
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         """All names, `serve` among them."""

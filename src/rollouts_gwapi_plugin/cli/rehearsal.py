@@ -60,9 +60,7 @@ class Rehearsal:
         self._weight("after the last step", last, self.rollout.max_traffic_weight, ())
         self._call(
             "promoted",
-            lambda: reconciler_of(self.route).remove_managed_routes(
-                self.route, self._desired(last), self.view, self.scope
-            ),
+            lambda: self._by.remove_managed_routes(self.route, self._desired(last), self.view, self.scope),
         )
         self._weight("promoted", last, 0, (), heal=False)
         return self.acts
@@ -79,9 +77,7 @@ class Rehearsal:
 
     def _managed(self, what: str, index: int, step: ManagedStep) -> None:
         desired = self._desired(index)
-        done = self._call(
-            what, lambda: reconciler_of(self.route).set_managed_route(self.route, step, desired, self.view, self.scope)
-        )
+        done = self._call(what, lambda: self._by.set_managed_route(self.route, step, desired, self.view, self.scope))
         if not done:
             self.failed.add(step.name)
 
@@ -91,7 +87,7 @@ class Rehearsal:
         wanted = replace(
             self._desired(index), weight=weight, destinations=destinations, heal=heal and self.config.self_heal
         )
-        self._call(what, lambda: reconciler_of(self.route).set_weight(self.route, wanted, self.view, self.scope))
+        self._call(what, lambda: self._by.set_weight(self.route, wanted, self.view, self.scope))
 
     def _call(self, what: str, call: Callable[[], Outcome]) -> bool:
         """Make a call and note what came of it; return whether it succeeded."""

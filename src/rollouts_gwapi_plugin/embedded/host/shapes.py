@@ -6,7 +6,6 @@ what is null is absent, and a struct that Go holds by value is there even where 
 encoder drops zeros.
 """
 
-import base64
 import datetime as dt
 import json
 import struct as packing
@@ -51,7 +50,6 @@ boolean = Shape(BOOL, bool)
 text = Shape(STRING, str)
 # json.RawMessage: the controller keeps the compact form that the API server sent.
 raw_json = Shape(BYTES, lambda value: json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode())
-base64_bytes = Shape(BYTES, base64.b64decode)
 
 
 def _time(value: str) -> Opaque:
