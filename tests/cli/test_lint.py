@@ -129,6 +129,22 @@ def test_a_configuration_of_route_tables(lint: Lint) -> None:
 
 
 @pytest.mark.parametrize(
+    ("config", "text"),
+    [
+        ({"httpRoute": "web\n"}, "http route 'web\\n' can't be the name of an object"),
+        ({"httpRoute": "web", "configMap": "a_b"}, "configMap 'a_b' can't be the name of an object"),
+        ({"httpRoute": "web", "namespace": "shop\n"}, "namespace 'shop\\n' can't be the name of a namespace"),
+    ],
+)
+def test_names_that_kubernetes_refuses(lint: Lint, config: Any, text: str) -> None:
+    """A name that no object can have is an error, also where only a line break at its end makes it one."""
+    code, lines = lint(rollout(config))
+
+    assert code == 1
+    assert [line for line in lines if line.startswith("error name:") and text in line]
+
+
+@pytest.mark.parametrize(
     ("change", "text"),
     [
         (

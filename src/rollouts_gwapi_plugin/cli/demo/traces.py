@@ -15,7 +15,7 @@ from rollouts_gwapi_plugin.embedded.dataplane.routetable import effective_weight
 from rollouts_gwapi_plugin.model.base import JsonObject
 
 _LEDGER_KEY = re.compile(
-    r"^(http|grpc|tcp|tls|udp|routeTable)(ManagedHeaderRoutes|ManagedMirrorRoutes|ExperimentBackends)$"
+    r"(http|grpc|tcp|tls|udp|routeTable)(ManagedHeaderRoutes|ManagedMirrorRoutes|ExperimentBackends)"
 )
 _SECTIONS = ("http", "tcp", "tls")
 
@@ -83,7 +83,7 @@ def ledger_entries(config_maps: Iterable[JsonObject], rollout: str) -> int:
         json.loads(value)
         for config_map in config_maps
         for key, value in (config_map.get("data") or {}).items()
-        if _LEDGER_KEY.match(key)
+        if _LEDGER_KEY.fullmatch(key)
     ]
     return sum(len(value["rollouts"].get(rollout, {}).get("routes", {})) for value in values)
 

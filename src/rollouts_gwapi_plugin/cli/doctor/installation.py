@@ -20,7 +20,7 @@ from rollouts_gwapi_plugin.service.plugin_key import KNOWN_KEYS
 
 CONFIG_MAP: Final = "argo-rollouts-config"
 KEY: Final = "trafficRouterPlugins"
-_SHA256 = re.compile(r"^[0-9a-fA-F]{64}$")
+_SHA256 = re.compile(r"[0-9a-fA-F]{64}")
 # e_machine of an ELF file, at this place in its header.
 _MACHINE_AT: Final = 18
 _HEADER: Final = 20
@@ -55,7 +55,7 @@ def check_sum(name: str, found: str, wanted: str | None) -> Iterator[Finding]:
     """Compare a SHA-256 with what it has to be."""
     if wanted is None:
         yield noted(name, "sha256", found)
-    elif not _SHA256.match(wanted):
+    elif not _SHA256.fullmatch(wanted):
         yield failed(name, "sha256", f"{wanted!r} is no SHA-256: 64 hexadecimal digits and nothing else are expected")
     elif wanted.lower() != found:
         yield failed(name, "sha256", f"it is {found}, and should be {wanted.lower()}: this is another file")
@@ -100,7 +100,7 @@ def _entries(name: str, entries: list[dict[str, Any]], wanted: list[str]) -> Ite
         key, sum_ = str(entry.get("name", "")), entry.get("sha256")
         if key.count("/") != 1 or key.startswith("/") or key.endswith("/"):
             yield failed(name, "installation", f"{KEY}: name {key!r} is not ORG/NAME: the controller refuses to start")
-        if sum_ is not None and not _SHA256.match(str(sum_)):
+        if sum_ is not None and not _SHA256.fullmatch(str(sum_)):
             yield failed(name, "installation", f"{KEY}: {key}: sha256 {sum_!r} is no SHA-256 of 64 hexadecimal digits")
         if key in wanted:
             yield passed(name, "installation", f"{key} is at {entry.get('location', '(no location)')}")

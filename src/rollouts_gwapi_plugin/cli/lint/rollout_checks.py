@@ -22,9 +22,9 @@ from rollouts_gwapi_plugin.routes.kinds import KINDS
 from rollouts_gwapi_plugin.service.plugin_key import KNOWN_KEYS, plugin_key
 
 MAX_SUBDOMAIN: Final = 253
-_SUBDOMAIN = re.compile(r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$")
+_SUBDOMAIN = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*")
 MAX_LABEL: Final = 63
-_LABEL = re.compile(r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$")
+_LABEL = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?")
 # As alike as a typing error leaves two names.
 CLOSE: Final = 0.75
 
@@ -119,7 +119,7 @@ def _names(rollout: Rollout, config: Configuration, key: str, subject: str) -> I
             text = f"plugins[{key!r}]: {what} {name!r} can't be the name of an object (a DNS subdomain is needed)"
             yield failed(subject, "name", text)
     for what, namespace in (("namespace", config.namespace), ("the Rollout's namespace", rollout.metadata.namespace)):
-        if namespace and (len(namespace) > MAX_LABEL or not _LABEL.match(namespace)):
+        if namespace and (len(namespace) > MAX_LABEL or not _LABEL.fullmatch(namespace)):
             text = f"{what} {namespace!r} can't be the name of a namespace (a DNS label is needed)"
             yield failed(subject, "name", text)
 
@@ -144,4 +144,4 @@ def _header_switches(config: Configuration, subject: str) -> Iterator[Finding]:
 
 def is_subdomain(name: str) -> bool:
     """Whether an object of the API can have the name."""
-    return len(name) <= MAX_SUBDOMAIN and _SUBDOMAIN.match(name) is not None
+    return len(name) <= MAX_SUBDOMAIN and _SUBDOMAIN.fullmatch(name) is not None
