@@ -5,6 +5,7 @@ C114, C116, C131, C132, D7, D18.
 
 import hashlib
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,13 @@ import pytest
 from tests.cli.town import Town, controller_config
 from tests.service.world import PLUGIN_KEY, route, rule
 
+from rollouts_gwapi_plugin.cli.connection import connected
+from rollouts_gwapi_plugin.cli.doctor import DEFAULT_SERVICE_ACCOUNT
+from rollouts_gwapi_plugin.cli.doctor.access import Reviewer
+from rollouts_gwapi_plugin.cli.options import Place
 from rollouts_gwapi_plugin.embedded.apiserver import ApiServer
+from rollouts_gwapi_plugin.embedded.apiserver.certificate import make_certificate
+from rollouts_gwapi_plugin.kube.auth import in_cluster
 
 ENTRY = {"name": PLUGIN_KEY, "location": "file:///plugins/plugin"}
 ANY = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
@@ -120,6 +127,22 @@ def test_who_may_not_ask_for_others_asks_for_itself(ruled: Town) -> None:
     assert len(found) == 2
 
 
+def test_in_a_pod_they_are_ones_own(ruled: Town, tmp_path: Path) -> None:
+    """With the service account of the pod that it runs in, it asks for its own rights, without being told to."""
+    (tmp_path / "token").write_text("a token")
+    (tmp_path / "namespace").write_text("argo-rollouts")
+    (tmp_path / "ca.crt").write_text(make_certificate().pem)
+    in_pod = replace(in_cluster({"KUBERNETES_SERVICE_HOST": "10.0.0.1"}, tmp_path), source="in other words")
+    with connected(Place(str(ruled.kubeconfig))) as connection:
+        outside = Reviewer.of(connection, DEFAULT_SERVICE_ACCOUNT)
+        inside = Reviewer.of(replace(connection, config=in_pod), DEFAULT_SERVICE_ACCOUNT)
+
+    assert [outside.who, inside.who] == [
+        "service account argo-rollouts/argo-rollouts",
+        "whoever runs this (in other words)",
+    ]
+
+
 def route_definition() -> dict[str, Any]:
     """Make an HTTPRoute definition as before Gateway API 1.3: it drops rule names and mirror percentages."""
     mirror = {"type": "object", "properties": {"requestMirror": {"type": "object", "properties": {"backendRef": ANY}}}}
@@ -191,6 +214,10 @@ def test_an_old_definition(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
         (
             [{**ENTRY, "sha256": "abc"}],
             "error installation: trafficRouterPlugins: argoproj-labs/gatewayAPI: sha256 'abc'",
+        ),
+        (
+            [{**ENTRY, "sha256": "a" * 64 + "\n"}],
+            "error installation: trafficRouterPlugins: argoproj-labs/gatewayAPI: sha256 'aaa",
         ),
     ],
 )

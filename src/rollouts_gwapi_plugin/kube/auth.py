@@ -22,7 +22,8 @@ SERVICE_ACCOUNT_FOLDER = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 class ClusterConfig:
     """An API server and the way to it; without `ssl_context` an https server is checked against the system's CAs.
 
-    `source` says for messages where this comes from. `proxy_url` may hold a password and is never shown.
+    `source` says for messages where this comes from; with `in_pod` it is the service account of the pod that we run in.
+    `proxy_url` may hold a password and is never shown.
     """
 
     server: str
@@ -32,6 +33,7 @@ class ClusterConfig:
     proxy_url: str = field(default="", repr=False)
     namespace: str = "default"
     source: str = "given"
+    in_pod: bool = False
 
 
 def trusting(ca_file: str | None, *, named_by: str) -> ssl.SSLContext:
@@ -101,6 +103,7 @@ def in_cluster(environ: Mapping[str, str], folder: Path) -> ClusterConfig:
         ssl_context=trusting(str(folder / "ca.crt"), named_by="the pod's service account"),
         namespace=_namespace(folder / "namespace"),
         source="the pod's service account",
+        in_pod=True,
     )
 
 

@@ -51,7 +51,7 @@ class Reviewer:
     @classmethod
     def of(cls, connection: Connection, service_account: str) -> "Reviewer":
         """Return the reviewer for `namespace/name`, or for oneself."""
-        if service_account == SELF or connection.config.source == "the pod's service account":
+        if service_account == SELF or connection.config.in_pod:
             return cls(connection, connection.config.namespace)
         return cls(connection, *split_name(service_account, "argo-rollouts"))
 
