@@ -27,8 +27,12 @@ def test_kubeconfig_works_with_the_client(tmp_path: Path) -> None:
 
 
 def test_kubeconfig_is_yaml_for_the_owner(server: ApiServer, tmp_path: Path) -> None:
-    """The file holds what `kubeconfig` gives, and nobody else reads it."""
-    path = server.write_kubeconfig(tmp_path / "config")
+    """The file holds what `kubeconfig` gives, and nobody else reads it, also where it was there with another mode."""
+    path = tmp_path / "config"
+    path.write_text("old, and longer than what comes " * 100, encoding="utf-8")
+    path.chmod(0o644)
+
+    server.write_kubeconfig(path)
 
     assert yaml.safe_load(path.read_text(encoding="utf-8")) == server.kubeconfig()
     assert path.stat().st_mode & 0o777 == 0o600

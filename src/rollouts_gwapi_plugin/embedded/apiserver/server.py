@@ -132,6 +132,8 @@ class ApiServer:
     def write_kubeconfig(self, path: Path, *, user: str = "", token: str = "") -> Path:
         """Write a kubeconfig for the owner of the file only."""
         path.touch(mode=0o600)
+        # A file that was there has kept its mode so far.
+        path.chmod(0o600)
         path.write_text(yaml.safe_dump(self.kubeconfig(user=user, token=token)), encoding="utf-8")
         return path
 
