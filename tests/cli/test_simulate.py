@@ -223,6 +223,27 @@ def test_a_mirror_call(simulate: Simulate) -> None:
     assert "the Gateway API matches methods by exact name only" in told["calls"][0]["error"]
 
 
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (
+            'set-header-route={"name": 1}',
+            "SetHeaderRoute can't be read: setHeaderRoute.name: Input should be a valid string, found 1",
+        ),
+        (
+            'set-mirror-route={"name": "m", "match": 5}',
+            "SetMirrorRoute can't be read: setMirrorRoute.match: Input should be a valid tuple, found 5",
+        ),
+    ],
+)
+def test_a_body_that_is_none(simulate: Simulate, call: str, text: str) -> None:
+    """A body with wrong types is the call's error, in the words that the controller would get."""
+    code, told = simulate(rollout(), route(rule("s100 c0")), options=("--call", call))
+
+    assert code == 1
+    assert [one["error"] for one in told["calls"]] == [f"the arguments of {text}"]
+
+
 def test_a_route_from_a_cluster(simulate: Simulate) -> None:
     """A route as kubectl prints it, with what only a server gives, can be played on."""
     live = route(rule("s90 c10"))
@@ -242,6 +263,8 @@ def test_a_route_from_a_cluster(simulate: Simulate) -> None:
         ([rollout(), rollout()], (), "error: one Rollout is needed, the files have Rollout shop/web, Rollout shop/web"),
         ([rollout()], ("--call", "frobnicate"), "error: --call 'frobnicate' is no call; there are set-weight=N"),
         ([rollout()], ("--call", "set-weight=x"), "error: --call 'set-weight=x' is no call"),
+        ([rollout()], ("--call", "set-weight=-1"), "error: --call 'set-weight=-1' is no call"),
+        ([rollout()], ("--call", f"set-weight={'9' * 5000}"), "error: --call 'set-weight=999"),
         (
             [rollout()],
             ("--call", "set-header-route=a"),

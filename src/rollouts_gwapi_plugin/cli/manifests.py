@@ -17,6 +17,7 @@ from rollouts_gwapi_plugin.errors import ConfigError
 from rollouts_gwapi_plugin.model.base import JsonObject
 
 STANDARD_INPUT = Path("-")
+DEFINITION = "CustomResourceDefinition"
 SUFFIXES = frozenset({".yaml", ".yml", ".json"})
 # What only the API server gives to an object.
 SERVER_FIELDS = frozenset(

@@ -13,6 +13,9 @@ from rollouts_gwapi_plugin.model.base import JsonObject
 _STEP_CALLS: Final = {"set-header-route": "SetHeaderRoute", "set-mirror-route": "SetMirrorRoute"}
 _ALL: Final = ("set-weight=N", "set-header-route=NAME", "set-mirror-route=NAME", "remove-managed-routes")
 
+# No weight needs more, and what has more could not even be read as a number.
+MAX_DIGITS: Final = 18
+
 
 def make_calls(stage: Stage, raw: JsonObject, texts: Sequence[str]) -> None:
     """Make the calls; the Rollout stands at the step of the last managed route that was set.
@@ -26,7 +29,7 @@ def make_calls(stage: Stage, raw: JsonObject, texts: Sequence[str]) -> None:
         name, _, value = text.partition("=")
         rollout = _in_update(raw, index, number)
         stage.step = f"call {number}"
-        if name == "set-weight" and value.isdecimal():
+        if name == "set-weight" and value.isdecimal() and len(value) <= MAX_DIGITS:
             weight: JsonObject = {"rollout": rollout, "desiredWeight": int(value), "additionalDestinations": []}
             stage.call(Call("SetWeight", weight))
             stage.call(Call("VerifyWeight", weight))

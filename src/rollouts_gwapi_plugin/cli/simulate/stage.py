@@ -8,35 +8,28 @@ import contextlib
 import io
 import json
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Final, Self
 
 from rollouts_gwapi_plugin import log
-from rollouts_gwapi_plugin.cli.manifests import Manifest, as_new
+from rollouts_gwapi_plugin.cli.manifests import DEFINITION, Manifest, as_new
 from rollouts_gwapi_plugin.cli.printing import difference
 from rollouts_gwapi_plugin.embedded.apiserver import ApiServer, StatusError
 from rollouts_gwapi_plugin.embedded.host.cluster import Call
 from rollouts_gwapi_plugin.embedded.host.controller import Reply
-from rollouts_gwapi_plugin.errors import ConfigError, PluginError
+from rollouts_gwapi_plugin.errors import ConfigError
 from rollouts_gwapi_plugin.model.base import JsonObject
-from rollouts_gwapi_plugin.model.calls import (
-    HeaderRouteCall,
-    MirrorRouteCall,
-    RemoveManagedRoutesCall,
-    UpdateHashCall,
-    Verification,
-    WeightCall,
-)
+from rollouts_gwapi_plugin.model.calls import Verification
 from rollouts_gwapi_plugin.model.settings import ServiceSettings
 from rollouts_gwapi_plugin.observe.metrics import Metrics
 from rollouts_gwapi_plugin.routes.kinds import KINDS
 from rollouts_gwapi_plugin.service.router import TrafficRouter
+from rollouts_gwapi_plugin.transport.calls import METHODS, Calls
 
-DEFINITION: Final = "CustomResourceDefinition"
 _TAKEN: Final = frozenset({kind.kind for kind in KINDS.values()} | {"Service", "ConfigMap"})
 # The API server is in this process: nothing is to be spared.
 NO_LIMIT: Final = -1.0
@@ -82,7 +75,7 @@ class Stage:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="rollouts-gwapi-simulate-"))
             kubeconfig = self.api.write_kubeconfig(Path(folder) / "kubeconfig")
             settings = ServiceSettings(kubeconfig=str(kubeconfig), qps=NO_LIMIT, plugin_name=self.plugin_name)
-            self._router = TrafficRouter(settings, Metrics())
+            self._calls = Calls(TrafficRouter(settings, Metrics()))
             self._seen = self.routes()
             self._stack = stack.pop_all()
         return self
@@ -109,15 +102,11 @@ class Stage:
 
     def call(self, call: Call) -> Reply:
         """Make a call of the controller, and note what came of it."""
-        reply = Reply()
+        answer = self._calls.perform(METHODS[call.method], lambda: call.arguments)
+        verified = answer.verified is Verification.VERIFIED if call.method == "VerifyWeight" else None
+        reply = Reply(answer.error, answer.text, verified)
         if call.method == "Type":
-            return Reply(text=self._router.type_name())
-        try:
-            verified = _ANSWERS[call.method](self._router, call.arguments)
-            if isinstance(verified, Verification):
-                reply = Reply(verified=verified is Verification.VERIFIED)
-        except PluginError as error:
-            reply = Reply(error=str(error))
+            return reply
         before, self._seen = self._seen, self.routes()
         changes = changes_between(before, self._seen)
         self.made.append(Made(call_text(call), self.step, reply.error, tuple(self._notes()), tuple(changes)))
@@ -153,37 +142,3 @@ def call_text(call: Call) -> str:
             step = call.arguments[call.method[0].lower() + call.method[1:]]
             return f"{call.method} {step.get('name', '')}" + ("" if step.get("match") else " (no match: removed)")
     return call.method
-
-
-def _set_weight(router: TrafficRouter, arguments: JsonObject) -> None:
-    router.set_weight(WeightCall.model_validate(arguments))
-
-
-def _verify_weight(router: TrafficRouter, arguments: JsonObject) -> Verification:
-    return router.verify_weight(WeightCall.model_validate(arguments))
-
-
-def _set_header_route(router: TrafficRouter, arguments: JsonObject) -> None:
-    router.set_header_route(HeaderRouteCall.model_validate(arguments))
-
-
-def _set_mirror_route(router: TrafficRouter, arguments: JsonObject) -> None:
-    router.set_mirror_route(MirrorRouteCall.model_validate(arguments))
-
-
-def _remove_managed_routes(router: TrafficRouter, arguments: JsonObject) -> None:
-    router.remove_managed_routes(RemoveManagedRoutesCall.model_validate(arguments))
-
-
-def _update_hash(router: TrafficRouter, arguments: JsonObject) -> None:
-    router.update_hash(UpdateHashCall.model_validate(arguments))
-
-
-_ANSWERS: Final[dict[str, Callable[[TrafficRouter, JsonObject], Any]]] = {
-    "SetWeight": _set_weight,
-    "VerifyWeight": _verify_weight,
-    "SetHeaderRoute": _set_header_route,
-    "SetMirrorRoute": _set_mirror_route,
-    "RemoveManagedRoutes": _remove_managed_routes,
-    "UpdateHash": _update_hash,
-}
