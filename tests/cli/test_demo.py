@@ -54,6 +54,15 @@ def test_unknown_example() -> None:
         load_example("nothing")
 
 
+@pytest.mark.parametrize("value", ["nan", "inf", "-1", "0", "1e9"])
+def test_speeds_that_are_none(value: str) -> None:
+    """A speed that can't be played is a wrong command line."""
+    result = CliRunner().invoke(demo, ["--speed", value])
+
+    assert result.exit_code == 2
+    assert "Invalid value for '--speed'" in result.output
+
+
 def test_list() -> None:
     """`--example list` names what can be played."""
     lines = CliRunner().invoke(demo, ["--example", "list"]).output.splitlines()

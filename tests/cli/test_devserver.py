@@ -86,3 +86,41 @@ def test_bad_files_are_told(tmp_path: Path, text: str, expected: str) -> None:
     assert done.returncode == 1
     assert expected in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_files_are_read_as_by_the_other_commands(tmp_path: Path) -> None:
+    """In a folder JSON is read, too, and what is no object is passed over; a date is a text, as for the API."""
+    value = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "json"}}
+    (tmp_path / "a.json").write_text(json.dumps(value), encoding="utf-8")
+    (tmp_path / "values.yaml").write_text("replicas: 3", encoding="utf-8")
+    date = "{apiVersion: v1, kind: ConfigMap, metadata: {name: dated}, data: {since: 2026-01-02}}"
+    (tmp_path / "dated.yaml").write_text(date, encoding="utf-8")
+
+    path = "/api/v1/namespaces/default/configmaps"
+    with (
+        _running(str(tmp_path)) as (url, _),
+        urllib.request.urlopen(url + path, timeout=10) as answer,  # noqa: S310 - the URL is the server's
+    ):
+        found = json.load(answer)["items"]
+
+    assert {one["metadata"]["name"]: one.get("data") for one in found} == {
+        "dated": {"since": "2026-01-02"},
+        "json": None,
+    }
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "code", "expected"),
+    [
+        ("--port", "99999", 2, "99999 is not in the range 0<=x<=65535"),
+        ("--port", "-1", 2, "-1 is not in the range 0<=x<=65535"),
+        ("--kubeconfig-out", "/nowhere/kubeconfig", 1, "can't write /nowhere/kubeconfig: No such file or directory"),
+    ],
+)
+def test_bad_options_are_told(option: str, value: str, code: int, expected: str) -> None:
+    """What can't be listened on, or written to, is one line."""
+    done = subprocess.run([*_COMMAND, option, value], check=False, capture_output=True, text=True, timeout=30)
+
+    assert done.returncode == code
+    assert expected in done.stderr
+    assert "Traceback" not in done.stderr

@@ -1,5 +1,6 @@
 """`demo`: a canary rollout from nothing to a picture, with real requests, in one command."""
 
+import math
 import os
 import sys
 from pathlib import Path
@@ -13,6 +14,15 @@ DEFAULT_PLOT = "out/demo.svg"
 # A pause of 30 s in a manifest is held for 5 s, or for 1 s with --fast.
 SPEED = 6.0
 FAST_SPEED = 30.0
+# Faster than that, a stage is over before its first request.
+MAX_SPEED = 1000.0
+
+
+def _number(_context: click.Context, parameter: click.Parameter, value: float | None) -> float | None:
+    """Refuse what is no number: no range does."""
+    if value is not None and math.isnan(value):
+        raise click.BadParameter("nan is not a number", param=parameter)
+    return value
 
 
 @click.command()
@@ -23,8 +33,19 @@ FAST_SPEED = 30.0
 @click.option(
     "--fast", is_flag=True, help=f"Hold each stage {FAST_SPEED / SPEED:g} times shorter; takes a few seconds."
 )
-@click.option("--speed", type=click.FloatRange(min=0.1), help="How many times faster than the manifest's pauses.")
-@click.option("--plot", type=click.Path(path_type=Path), default=DEFAULT_PLOT, show_default=True, help="Where to draw.")
+@click.option(
+    "--speed",
+    type=click.FloatRange(0.1, MAX_SPEED),
+    callback=_number,
+    help="How many times faster than the manifest's pauses.",
+)
+@click.option(
+    "--plot",
+    type=click.Path(path_type=Path, dir_okay=False),
+    default=DEFAULT_PLOT,
+    show_default=True,
+    help="Where to draw.",
+)
 @click.option("--plugin", help="Another plugin executable to play with, in place of this program.")
 @click.option("--plain", is_flag=True, help="Lines in place of the live view; the default without a terminal.")
 def demo(  # noqa: PLR0913 - one argument an option
