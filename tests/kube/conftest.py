@@ -51,7 +51,8 @@ class Reply:
     """What the server is to answer.
 
     `drop` closes the connection instead, `hang` waits until the test ends, `stall` does so in the middle of the body,
-    `drip` waits so many seconds before each byte of it, `apply_first` does what was asked before it answers this.
+    `drip` waits so many seconds after each byte of it, `head_drip` after each byte of a long head, `apply_first` does
+    what was asked before it answers this.
     """
 
     status: int = 200
@@ -61,6 +62,7 @@ class Reply:
     hang: bool = False
     stall: bool = False
     drip: float = 0.0
+    head_drip: float = 0.0
     apply_first: bool = False
 
 
@@ -223,18 +225,23 @@ class _Handler(BaseHTTPRequestHandler):
         headers = {"Content-Type": "application/json", "Content-Length": str(len(body))} | reply.headers
         for key, value in headers.items():
             self.send_header(key, value)
+        if reply.head_drip:
+            self._drip(b"HTTP/1.1 200 OK\r\nX-Long: " + b"x" * 200, reply.head_drip)
         self.end_headers()
-        let_go = self.server.stub.let_go
-        for at in range(len(body) if reply.drip else 0):
-            self.wfile.write(body[at : at + 1])
-            self.wfile.flush()
-            let_go.wait(reply.drip)
-        if reply.stall:
+        if reply.drip:
+            self._drip(body, reply.drip)
+        elif reply.stall:
             self.wfile.write(body[: len(body) // 2])
             self.wfile.flush()
-            let_go.wait(HANG_LIMIT)
-        elif not reply.drip:
+            self.server.stub.let_go.wait(HANG_LIMIT)
+        else:
             self.wfile.write(body)
+
+    def _drip(self, data: bytes, pause: float) -> None:
+        for at in range(len(data)):
+            self.wfile.write(data[at : at + 1])
+            self.wfile.flush()
+            self.server.stub.let_go.wait(pause)
 
 
 class FakeTime:

@@ -190,17 +190,36 @@ def test_hanging_server_ends_with_the_deadline(api: Any, connect: Connect, route
     assert time.monotonic() - started < 2
 
 
-@pytest.mark.parametrize("bad", [{"stall": True}, {"drip": 0.05}])
-def test_slow_body_ends_with_the_deadline(
-    api: Any, connect: Connect, routes: ResourceType, reply: Any, bad: dict[str, Any]
+@pytest.mark.parametrize("bad", [{"stall": True}, {"drip": 0.05}, {"head_drip": 0.05}])
+@pytest.mark.parametrize("kept", [False, True])
+def test_slow_answer_ends_with_the_deadline(
+    api: Any, connect: Connect, routes: ResourceType, reply: Any, bad: dict[str, Any], *, kept: bool
 ) -> None:
-    """A body that stops half way, or comes a byte at a time, costs the deadline and not more."""
+    """A body that stops half way, a body or a head that comes a byte at a time cost the deadline and not more."""
+    api.add(WEB, ROUTE)
+    client = connect(api)
+    if kept:
+        client.get(routes, "shop", "web", deadline=soon())
     api.responder = lambda _request: reply(200, {"x": "y" * 200}, **bad)
     started = time.monotonic()
-    with pytest.raises(errors.Unavailable, match="no answer"):
-        connect(api).get(routes, "shop", "web", deadline=soon(0.4))
+    with pytest.raises(errors.Unavailable, match=r"no answer from API server .* in 0\.4\d* s"):
+        client.get(routes, "shop", "web", deadline=soon(0.4))
 
     assert time.monotonic() - started < 2
+
+
+def test_kept_connection_has_the_time_of_each_call(api: Any, connect: Connect, routes: ResourceType) -> None:
+    """What was left at the end of one call is no limit for the next on the same connection."""
+    api.add(WEB, ROUTE)
+    client = connect(api)
+    route = client.get(routes, "shop", "web", deadline=soon())
+    pool = client._connections._manager.connection_from_url(api.url).pool
+    assert pool is not None
+    pool.queue[-1].sock.settimeout(1e-6)
+    written = client.put(routes, {**route, "spec": {"text": "x" * 9_000_000}}, deadline=soon())
+
+    assert len(written["spec"]["text"]) == 9_000_000
+    assert len({request.connection for request in api.requests}) == 1
 
 
 def test_dropped_connection_is_asked_again(api: Any, connect: Connect, routes: ResourceType, reply: Any) -> None:

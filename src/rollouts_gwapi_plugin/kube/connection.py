@@ -1,7 +1,9 @@
 """One HTTP exchange with the API server: bytes out, an `Answer` or `Lost` back. All of urllib3 is behind this module.
 
 Keeps connections open between calls, from any number of threads. Never repeats, never follows a redirect, never waits
-longer than it was told. What went wrong on the way is a `Lost`, which says whether asking again can help.
+longer than it was told (`kube.timed`); only the look-up of the server's name takes what the system takes, and each of
+several addresses has its own time to accept. What went wrong on the way is a `Lost`, which says whether asking again
+can help.
 """
 
 import logging
@@ -17,6 +19,7 @@ from rollouts_gwapi_plugin.errors import ConfigError
 from rollouts_gwapi_plugin.kube.answers import Answer, one_line
 from rollouts_gwapi_plugin.kube.auth import ClusterConfig, trusting
 from rollouts_gwapi_plugin.kube.deadline import Deadline
+from rollouts_gwapi_plugin.kube.timed import POOLS, keeping_to
 from rollouts_gwapi_plugin.log import get_logger
 
 # The host calls from ten workers, verification polls beside them; more connections than this are made, not kept.
@@ -68,21 +71,22 @@ class Connections:
         seconds = max(0.001, deadline.remaining())
         timeout = urllib3.Timeout(connect=min(CONNECT_TIMEOUT, seconds), read=seconds)
         try:
-            response = self._manager.request(
-                method,
-                f"{self._server}{target}",
-                headers=headers,
-                body=body,
-                timeout=timeout,
-                retries=False,
-                redirect=False,
-                preload_content=False,
-            )
-            try:
-                content = _read(response, deadline)
-            except BaseException:
-                response.close()
-                raise
+            with keeping_to(deadline):
+                response = self._manager.request(
+                    method,
+                    f"{self._server}{target}",
+                    headers=headers,
+                    body=body,
+                    timeout=timeout,
+                    retries=False,
+                    redirect=False,
+                    preload_content=False,
+                )
+                try:
+                    content = _read(response)
+                except BaseException:
+                    response.close()
+                    raise
         except exceptions.HTTPError as error:
             # What broke one kept connection (a restart, a forgetful balancer) broke its neighbours, which may only be
             # found out by a time-out each.
@@ -121,9 +125,10 @@ def _manager(config: ClusterConfig) -> urllib3.PoolManager:
         "ssl_context": context,
         "server_hostname": config.tls_server_name or None,
     }
-    if not config.proxy_url:
-        return urllib3.PoolManager(**options)  # type: ignore[arg-type]  # a table of keyword arguments
-    return _proxy_manager(config, options)
+    # The options are a table of keyword arguments.
+    manager = _proxy_manager(config, options) if config.proxy_url else urllib3.PoolManager(**options)  # type: ignore[arg-type]
+    manager.pool_classes_by_scheme = POOLS
+    return manager
 
 
 def _proxy_manager(config: ClusterConfig, options: dict[str, object]) -> urllib3.PoolManager:
@@ -136,8 +141,8 @@ def _proxy_manager(config: ClusterConfig, options: dict[str, object]) -> urllib3
     return urllib3.ProxyManager(config.proxy_url, proxy_headers=headers, **options)  # type: ignore[arg-type]  # as above
 
 
-def _read(response: urllib3.BaseHTTPResponse, deadline: Deadline) -> bytes:
-    """Read the body as it comes, within size and time."""
+def _read(response: urllib3.BaseHTTPResponse) -> bytes:
+    """Read the body as it comes, within size."""
     parts: list[bytes] = []
     size = 0
     while part := response.read1(_CHUNK, decode_content=False):
@@ -145,8 +150,6 @@ def _read(response: urllib3.BaseHTTPResponse, deadline: Deadline) -> bytes:
         size += len(part)
         if size > MAX_RESPONSE_BYTES:
             raise Lost(f"the answer is longer than {MAX_RESPONSE_BYTES} bytes", again=False)
-        if deadline.expired:
-            raise exceptions.ReadTimeoutError(response, None, "body")  # type: ignore[arg-type]  # only its type is read
     return b"".join(parts)
 
 
