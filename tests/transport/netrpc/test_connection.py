@@ -20,7 +20,9 @@ from rollouts_gwapi_plugin.model.calls import Verification, WeightCall
 from rollouts_gwapi_plugin.transport.calls import Answer, Calls
 from rollouts_gwapi_plugin.transport.lifetime import Lifetime
 from rollouts_gwapi_plugin.transport.netrpc import connection as connection_module
+from rollouts_gwapi_plugin.transport.netrpc import convert
 from rollouts_gwapi_plugin.transport.netrpc.connection import Connection
+from rollouts_gwapi_plugin.transport.netrpc.dispatch import ControlStream
 from rollouts_gwapi_plugin.wire.gob import BOOL, INTERFACE, STRING, UINT, Field, Interface, StructOf
 from rollouts_gwapi_plugin.wire.yamux import StreamFinished
 
@@ -278,6 +280,37 @@ def test_an_error_with_half_a_surrogate_is_told(host: "NetRpcHost", running: Run
     running.service.error = "bad \udc80 text"
 
     assert host.result(host.start(call("SetWeight"))).error == "bad ? text"
+
+
+def test_a_bug_while_answering_ends_the_connection(
+    host: "NetRpcHost",
+    running: Running,
+    call: MakeCall,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """An answer that can't be made is logged, and the host learns it by the end of the connection (D4)."""
+    monkeypatch.setattr(convert, "reply", lambda *_: 1 / 0)
+    host.start(call("SetWeight"))
+    while running.socket.recv(4096):
+        pass
+
+    assert running.ended()
+    assert running.calls.wait_idle(SECONDS)
+    assert "no answer was made, by a bug" in capsys.readouterr().out
+
+
+def test_a_bug_while_receiving_ends_the_connection(
+    host: "NetRpcHost", running: Running, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The same where a call is not even taken in; the session counts as closed."""
+    monkeypatch.setattr(ControlStream, "dispatch", lambda *_: 1 / 0)
+    with contextlib.suppress(OSError, EOFError):
+        host.ping()
+
+    assert running.ended()
+    assert "a connection ended by a bug" in capsys.readouterr().out
+    assert running.lifetime.wait().reason == "the host has closed its last connection"
 
 
 @pytest.fixture

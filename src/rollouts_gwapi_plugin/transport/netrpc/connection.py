@@ -79,6 +79,8 @@ class Connection:
             self._log.warning("a connection sent what can't be read and is closed", error=str(error))
         except OSError as error:
             self._log.debug("a connection broke", error=str(error))
+        except Exception as error:  # noqa: BLE001 - one connection's failure is not the process's (D4)
+            self._log.error("a connection ended by a bug", exc_info=error)
         finally:
             self._socket.close()
             if self._counted:
@@ -198,6 +200,9 @@ class Connection:
                 self._flush()
         except (WireError, OSError) as error:
             self._log.debug("an answer can't be sent; the connection is closed", call=method.name, error=str(error))
+            self.close()
+        except Exception as error:  # noqa: BLE001 - the host would wait for its answer for ever (D4)
+            self._log.error("no answer was made, by a bug; the connection is closed", call=method.name, exc_info=error)
             self.close()
         finally:
             self._calls.finish()
