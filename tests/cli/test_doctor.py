@@ -88,6 +88,19 @@ def test_a_gateway_that_refuses(sound: Town) -> None:
     assert [line for line in sound.bad() if "Accepted=False, NotAllowedByListeners" in line]
 
 
+@pytest.mark.parametrize("entry", [{"parentRef": {"name": "former"}}, {"conditions": []}])
+def test_gateways_that_say_nothing(sound: Town, entry: Any) -> None:
+    """An entry of a former parent, or one that does not say Accepted, is no word on the route."""
+    condition = {"type": "Accepted", "status": "True", "reason": "Accepted", "observedGeneration": 1}
+    web = sound.api.read("HTTPRoute", "shop", "web")
+    whole = {"parentRef": {"name": "gw"}, "controllerName": "example.com/gateway", "conditions": [condition]}
+    sound.api.update_status({**web, "status": {"parents": [whole | entry]}})
+
+    assert [line for line in sound.found() if " gateways: " in line] == [
+        "info gateways: no gateway says anything of it, so weights count as verified once they are written"
+    ]
+
+
 def test_limits_are_played_on_the_live_route(sound: Town) -> None:
     """Nine rules have no room for the nine of a header step; the record of what stands is used."""
     rules = [rule("s100 c0", matches=[{"path": {"type": "PathPrefix", "value": f"/{n}"}}]) for n in range(9)]

@@ -120,6 +120,33 @@ def test_doctor(gloo: Town) -> None:
     assert [line for line in gloo.bad() if line.startswith("error pair: RouteTable shop/web: no route has the stable")]
 
 
+@pytest.mark.parametrize(
+    ("state", "finding"),
+    [
+        (None, "info gateways: no gateway says anything of it, so weights count as verified once they are written"),
+        ({"approval": "ACCEPTED", "observedGeneration": 1}, "ok gateways: accepted at this generation"),
+        (
+            {"approval": "PENDING", "observedGeneration": 1},
+            "warning gateways: RouteTable shop/web: PENDING: no message",
+        ),
+        (
+            {"approval": "INVALID", "observedGeneration": 1, "message": "no host"},
+            "error gateways: RouteTable shop/web: INVALID: no host; no weight is verified while that is so",
+        ),
+    ],
+)
+def test_what_gloo_says(gloo: Town, state: Any, finding: str) -> None:
+    """The RouteTable's own state is told: nothing said, accepted, not yet, refused (D19)."""
+    if state is not None:
+        web = gloo.api.read("RouteTable", "shop", "web")
+        gloo.api.update_status({**web, "status": {"common": {"State": state}}})
+
+    found = gloo.found()
+
+    assert [line for line in found if " gateways: " in line] == [finding]
+    assert [line for line in found if line.startswith("ok steps: all can be taken; 1 rules now, at most 3 on")]
+
+
 @pytest.mark.parametrize("command", ["lint", "simulate"])
 def test_from_files(tmp_path: Path, capsys: pytest.CaptureFixture[str], gloo: Town, command: str) -> None:
     """All steps can be linted and played on a RouteTable of a file, and it ends as it began."""
@@ -136,7 +163,9 @@ def test_from_files(tmp_path: Path, capsys: pytest.CaptureFixture[str], gloo: To
     assert code == 0, told
     if command == "lint":
         assert [one for one in told if one["severity"] in {"warning", "error"}] == []
-        assert [one for one in told if one["text"].startswith("all steps can be taken")]
+        assert [
+            one for one in told if one["text"] == "all steps can be taken; the route has 1 rules, at most 3 on the way"
+        ]
     else:
         assert [one["call"] for one in told["calls"] if one["changes"]][:3] == [
             "SetWeight 20",

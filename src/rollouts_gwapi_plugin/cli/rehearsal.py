@@ -14,10 +14,11 @@ from rollouts_gwapi_plugin.errors import RouteError
 from rollouts_gwapi_plugin.model.base import JsonObject
 from rollouts_gwapi_plugin.model.configuration import Configuration
 from rollouts_gwapi_plugin.model.rollout import Rollout, RolloutStatus, SetHeaderRoute, Step
+from rollouts_gwapi_plugin.model.route_tables import sections_of
 from rollouts_gwapi_plugin.model.routes import Route
 from rollouts_gwapi_plugin.routes.desired import Desired, Destination, ManagedStep, ServicePort, base_desired
 from rollouts_gwapi_plugin.routes.dispatch import Reconciler, reconciler_of
-from rollouts_gwapi_plugin.routes.kinds import KINDS, RouteKind
+from rollouts_gwapi_plugin.routes.kinds import GLOO_GROUP, KINDS, RouteKind
 from rollouts_gwapi_plugin.routes.notes import Note
 from rollouts_gwapi_plugin.routes.reconcile import Outcome, Scope
 from rollouts_gwapi_plugin.routes.record import NOTHING_RECORDED, RecordView
@@ -121,6 +122,18 @@ def rehearsal_findings(acts: Sequence[Act], subject: str) -> list[Finding]:
             finding = Finding(severity=severity, subject=subject, check="steps", text=f"{act.what}: {text}")
             said.setdefault(text, finding)
     return list(said.values())
+
+
+def rule_counts(route: Route, acts: Sequence[Act]) -> tuple[int, int]:
+    """Return how many rules the route has before a rehearsal, and at most in it."""
+    return _rules_of(route), max(_rules_of(act.route) for act in acts)
+
+
+def _rules_of(route: Route) -> int:
+    """Count the rules; those of a RouteTable are the routes of all its sections."""
+    if route.api_version.rpartition("/")[0] == GLOO_GROUP:
+        return sum(map(len, sections_of(route).values()))
+    return len(route.rules)
 
 
 def kinds_of(config: Configuration) -> dict[str, RouteKind]:

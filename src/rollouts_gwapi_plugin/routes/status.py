@@ -26,10 +26,14 @@ class Standing(Enum):
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the parents say together; the text names parent, controller, condition, reason and message."""
+    """What the parents say together; the text names parent, controller, condition, reason and message.
+
+    `reported` is False where nobody says whether the route is accepted, which counts as usable.
+    """
 
     standing: Standing
     text: str = ""
+    reported: bool = True
 
 
 def status_verdict(route: Route, names: frozenset[str]) -> Verdict:
@@ -39,7 +43,11 @@ def status_verdict(route: Route, names: frozenset[str]) -> Verdict:
         for entry in (route.status or {}).get("parents") or []
         if isinstance(entry, dict) and _is_parent(route, entry.get("parentRef") or {})
     ]
-    return max(verdicts, key=lambda verdict: verdict.standing.value, default=Verdict(Standing.USABLE))
+    return max(verdicts, key=_badness, default=Verdict(Standing.USABLE, reported=False))
+
+
+def _badness(verdict: Verdict) -> tuple[int, bool]:
+    return verdict.standing.value, verdict.reported
 
 
 def _is_parent(route: Route, reported: JsonObject) -> bool:
@@ -57,7 +65,7 @@ def _entry_verdict(route: Route, entry: JsonObject, names: frozenset[str]) -> Ve
     parent = entry.get("parentRef") or {}
     section = f"/{parent['sectionName']}" if parent.get("sectionName") else ""
     who = f"{route}: parent {parent.get('name', '?')}{section} ({entry.get('controllerName', 'unknown controller')})"
-    verdict = Verdict(Standing.USABLE)
+    verdict = Verdict(Standing.USABLE, reported="Accepted" in conditions)
     for type_, bad in (("Accepted", "False"), ("ResolvedRefs", "False"), ("PartiallyInvalid", "True")):
         condition = conditions.get(type_)
         if condition is None:
@@ -67,7 +75,7 @@ def _entry_verdict(route: Route, entry: JsonObject, names: frozenset[str]) -> Ve
             behind = behind or f"Accepted is {condition.get('status') or 'absent'}"
         if behind:
             # A newer generation may turn any condition over: what an old one says is no refusal.
-            verdict = max(verdict, Verdict(Standing.BEHIND, f"{who}: {behind}"), key=lambda item: item.standing.value)
+            verdict = max(verdict, Verdict(Standing.BEHIND, f"{who}: {behind}"), key=_badness)
         elif condition.get("status") == bad and (type_ != "ResolvedRefs" or _names_ours(route, condition, names)):
             reason = f"{type_}={bad}, {condition.get('reason', 'no reason')}: {str(condition.get('message', ''))[:256]}"
             return Verdict(Standing.REFUSED, f"{who}: {reason}")

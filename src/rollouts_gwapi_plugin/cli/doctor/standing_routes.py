@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from rollouts_gwapi_plugin.cli.connection import Connection
 from rollouts_gwapi_plugin.cli.findings import Finding, Severity, failed, noted, passed, warned
-from rollouts_gwapi_plugin.cli.rehearsal import Rehearsal, rehearsal_findings
+from rollouts_gwapi_plugin.cli.rehearsal import Rehearsal, rehearsal_findings, rule_counts
 from rollouts_gwapi_plugin.cli.standing import RouteFound
 from rollouts_gwapi_plugin.cli.subject import Subject
 from rollouts_gwapi_plugin.cli.survey import annotated
@@ -68,7 +68,7 @@ def _gateways(subject: Subject, route: Route) -> Iterator[Finding]:
         yield failed(str(route), "gateways", f"{verdict.text}; no weight is verified while that is so")
     elif verdict.standing is Standing.BEHIND:
         yield warned(str(route), "gateways", verdict.text)
-    elif not (route.status or {}).get("parents"):
+    elif not verdict.reported:
         text = "no gateway says anything of it, so weights count as verified once they are written"
         yield noted(str(route), "gateways", text)
     else:
@@ -92,8 +92,8 @@ def _rehearsed(connection: Connection, subject: Subject, found: RouteFound, rout
     findings = rehearsal_findings(acts, str(route))
     yield from findings
     if not any(finding.severity is Severity.ERROR for finding in findings):
-        most = max(len(act.route.rules) for act in acts)
-        yield passed(str(route), "steps", f"all can be taken; {len(route.rules)} rules now, at most {most} on the way")
+        now, most = rule_counts(route, acts)
+        yield passed(str(route), "steps", f"all can be taken; {now} rules now, at most {most} on the way")
 
 
 def _takers(subject: Subject, routes: Sequence[RouteFound]) -> Iterator[Finding]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from rollouts_gwapi_plugin.cli.findings import Finding, Severity, failed, noted, passed, warned
 from rollouts_gwapi_plugin.cli.manifests import Manifest
-from rollouts_gwapi_plugin.cli.rehearsal import Rehearsal, kinds_of, rehearsal_findings
+from rollouts_gwapi_plugin.cli.rehearsal import Rehearsal, kinds_of, rehearsal_findings, rule_counts
 from rollouts_gwapi_plugin.embedded.apiserver.selectors import label_selector
 from rollouts_gwapi_plugin.errors import RouteError
 from rollouts_gwapi_plugin.model.configuration import Configuration
@@ -58,8 +58,8 @@ def _play(manifest: Manifest, rollout: Rollout, config: Configuration, found: Ma
     acts = Rehearsal(route, rollout, manifest.value, config, scope).play()
     findings += rehearsal_findings(acts, subject)
     if not any(finding.severity is Severity.ERROR for finding in findings):
-        most = max(len(act.route.rules) for act in acts)
-        text = f"all steps can be taken; the route has {len(route.rules)} rules, at most {most} on the way"
+        now, most = rule_counts(route, acts)
+        text = f"all steps can be taken; the route has {now} rules, at most {most} on the way"
         findings.append(passed(subject, "steps", text))
     return findings
 

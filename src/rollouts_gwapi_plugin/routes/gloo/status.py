@@ -21,7 +21,7 @@ def table_verdict(route: Route, names: frozenset[str]) -> Verdict:
     """Return how far Gloo is with the RouteTable; `names` are the destinations that are ours."""
     state = _state(route)
     if not state:
-        return Verdict(Standing.USABLE)
+        return Verdict(Standing.USABLE, reported=False)
     observed, generation = _number(state.get("observedGeneration")), route.metadata.generation
     approval = _approval(state.get("approval"))
     if observed < generation:
