@@ -79,10 +79,12 @@ def looks(monkeypatch: pytest.MonkeyPatch) -> list[list[str] | ApiTrouble]:
     return found
 
 
-def _tell(case: Case, monkeypatch: pytest.MonkeyPatch, received: list[str]) -> list[str]:
+def _tell(
+    case: Case, monkeypatch: pytest.MonkeyPatch, received: list[str], cluster: Cluster | None = None
+) -> list[str]:
     monkeypatch.setattr(story, "wrong_received", lambda *_: received.pop(0))
     telling = Telling(case, "shop", 0.0, exact=False, traffic=Traffic(Path()))
-    story._tell_stage(_scene(Cluster(), case), case.stages[0], telling)
+    story._tell_stage(_scene(cluster or Cluster(), case), case.stages[0], telling)
     return telling.findings
 
 
@@ -106,6 +108,16 @@ def test_what_was_received_in_the_end_is_a_finding(
     case = _case(expect={"traffic": SHARES, "received": SHARES})
 
     assert _tell(case, monkeypatch, ["v1 received 3"]) == ["stage 'second', cohort plain: v1 received 3"]
+
+
+def test_what_can_not_be_counted_is_left_out(
+    looks: list[list[str] | ApiTrouble], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where pods' counters are out of reach, the answers' shares alone are judged."""
+    looks += [FULFILLED, FULFILLED]
+    case = _case(expect={"traffic": SHARES, "received": SHARES})
+
+    assert _tell(case, monkeypatch, ["v1 received 0"], Cluster(can=frozenset())) == []
 
 
 def test_what_would_never_be_judged_is_refused() -> None:

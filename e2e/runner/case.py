@@ -140,7 +140,8 @@ class Expect(Part):
     events: list[EventSeen] = Field(default_factory=list)
     controller: ControllerState | None = None
     traffic: dict[str, dict[str, float]] = Field(default_factory=dict)  # cohort -> version -> percent of its answers
-    received: dict[str, dict[str, float]] = Field(default_factory=dict)  # the same of its requests, copies counted
+    # The same of its requests, copies counted; left out where the target can't count. What it alone shows `needs` that.
+    received: dict[str, dict[str, float]] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _is_judged(self) -> Self:

@@ -161,6 +161,8 @@ def _tell_stage(scene: Scene, stage: Stage, telling: Telling) -> None:
 
 
 def _wrongly_received(scene: Scene, traffic: Traffic, stage: Stage) -> list[str]:
+    if "count" not in scene.target.can:
+        return []
     seconds = _patience(scene.case, stage)
     found = {
         cohort: wrong_received(scene, traffic, cohort, expected, stage.requests, seconds)

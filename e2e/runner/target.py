@@ -18,8 +18,9 @@ from typing import Any, Protocol
 from e2e.cluster import controller, network, pods, process
 from e2e.cluster.cluster import Cluster, log_tail
 from e2e.cluster.settings import CONTROLLER_NAMESPACE, FILES_PORT, GATEWAY_CLASS, NODE_ADDRESS, Rollouts
-from e2e.runner.api import Api
+from e2e.runner.api import Api, ApiTrouble
 from e2e.runner.case import Configure
+from e2e.waiting import NotYet, until
 
 # The cases' Gateway, the same on all targets; 80 and 443 are left to the examples.
 GATEWAY_NAMESPACE = "e2e-gateway"
@@ -27,6 +28,12 @@ GATEWAY_NAME = "e2e"
 PORTS: Mapping[str, int] = {"http": 10080, "grpc": 10080, "tcp": 10001, "tls": 10443, "udp": 10053}
 # A deletion that waits for finalizers takes seconds; what takes longer hangs.
 _COMMAND_SECONDS = 180.0
+# Until a node has started again what was killed: it waits longer from time to time, 40 s for the third.
+BACK_SECONDS = 180.0
+# Until a new gateway's image is pulled.
+GATEWAY_SECONDS = 600.0
+# The plugin becomes the loader of its own tree, by whose file the kernel names it.
+_PLUGIN_PROCESS = "rollouts-gwapi"
 
 
 class Target(Protocol):
@@ -52,6 +59,9 @@ class Target(Protocol):
 
     def address(self) -> str:
         """Return the gateway's address."""
+
+    def wait_for_gateway(self) -> None:
+        """Wait until the cases' Gateway has a program behind it, where that takes longer than a case would wait."""
 
     def values(self) -> dict[str, str]:
         """Return what cases that can `configure` may fill in."""
@@ -82,7 +92,7 @@ class Target(Protocol):
 
 
 def make_gateway(target: Target) -> None:
-    """Make the cases' Gateway; its ports are open within a second of a Gateway that is accepted."""
+    """Make the cases' Gateway; its program opens its ports within a second."""
     listeners = [
         {
             "name": name,
@@ -106,6 +116,7 @@ def make_gateway(target: Target) -> None:
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": GATEWAY_NAMESPACE}}
     text = json.dumps({"apiVersion": "v1", "kind": "List", "items": [namespace, gateway]})
     target.run(["kubectl", "apply", "--server-side", "--force-conflicts", "--filename=-"], text=text)
+    target.wait_for_gateway()
 
 
 class CommandFailed(Exception):  # noqa: N818 - reads well where it is caught
@@ -168,6 +179,9 @@ class LocalTarget:
     def address(self) -> str:
         """As `Target.address`."""
         return "127.0.0.1"
+
+    def wait_for_gateway(self) -> None:
+        """Nothing: the gateway's program is there."""
 
     def values(self) -> dict[str, str]:
         """As `Target.values`."""
@@ -272,6 +286,16 @@ class KubeconfigTarget:
             raise CommandFailed("the Gateway has no address yet; give one with --e2e-gateway-address")
         return str(addresses[0]["value"])
 
+    def wait_for_gateway(self) -> None:
+        """As `Target.wait_for_gateway`, in a new kind cluster; others may have one that waits for a load balancer."""
+        if self.kind_node:
+            until(self._programmed, "the Gateway is programmed", seconds=GATEWAY_SECONDS)
+
+    def _programmed(self) -> bool:
+        gateway = self.api().read("Gateway", GATEWAY_NAMESPACE, GATEWAY_NAME) or {}
+        conditions = gateway.get("status", {}).get("conditions", [])
+        return any(item["type"] == "Programmed" and item["status"] == "True" for item in conditions)
+
     def values(self) -> dict[str, str]:
         """Nothing: the cluster's owner installed the plugin."""
         return {}
@@ -283,13 +307,30 @@ class KubeconfigTarget:
 
     def kill(self, what: str) -> None:
         """As `Target.kill`: in the node, since the controller's image has no shell."""
-        pattern = "^/bin/rollouts-controller" if what == "controller" else "plugin-bin/argoproj-labs/gatewayAPI"
-        self.run(["docker", "exec", self.kind_node, "pkill", "-KILL", "-f", pattern])
+        of = ["-f", "^/bin/rollouts-controller"] if what == "controller" else ["-x", _PLUGIN_PROCESS]
+        until(lambda: self._in_node("pkill", "-KILL", *of), f"there is a {what} to kill", seconds=BACK_SECONDS)
+
+    def _in_node(self, *command: str) -> str:
+        """Run a command in the node; `NotYet` where it fails, as `pkill` and `pgrep` do when they find nothing."""
+        try:
+            return self.run(["docker", "exec", self.kind_node, *command]) or "done"
+        except CommandFailed as failed:
+            raise NotYet(str(failed)) from failed
+
+    def _other_apiserver(self, before: str) -> bool:
+        if self._in_node("pgrep", "-x", "kube-apiserver") == before:
+            raise NotYet("the old one still runs")
+        try:
+            return self.api().read("Namespace", "", "default") is not None
+        except ApiTrouble as trouble:
+            raise NotYet(str(trouble)) from trouble
 
     def restart(self, what: str) -> None:
         """As `Target.restart`."""
         if what == "apiserver":
-            self.run(["docker", "exec", self.kind_node, "pkill", "-TERM", "kube-apiserver"])
+            before = self._in_node("pgrep", "-x", "kube-apiserver")
+            self._in_node("pkill", "-TERM", "-x", "kube-apiserver")
+            until(lambda: self._other_apiserver(before), "the API server is back", seconds=BACK_SECONDS)
             return
         place = ["--namespace", CONTROLLER_NAMESPACE]
         self.run(["kubectl", *place, "rollout", "restart", "deployment/argo-rollouts"])
