@@ -22,8 +22,31 @@
         └── Unavailable          no answer, 429, 5xx, or no time left
 
 A message says what was tried, on which object, what was found and what to do. Foreign errors become ours at one border
-(`kube.client` for HTTP, the codecs for bytes), with the cause kept.
+(`kube.client` for HTTP, the codecs for bytes), with the cause kept. What is foreign in a message is cut, in one way for
+all: `shown`, `cut` and `cause`.
 """
+
+from typing import Final
+
+# As much of a foreign value as a message shows: enough to find it, and a line stays a line.
+MAX_SHOWN: Final = 80
+# As much of a foreign error's text: its beginning says what is wrong; pydantic's goes on for every field.
+MAX_CAUSE: Final = 200
+
+
+def shown(value: object) -> str:
+    """Return a foreign value for a message, quoted."""
+    return repr(str(value)[:MAX_SHOWN])
+
+
+def cut(text: str) -> str:
+    """Return a foreign value that is written out already (as JSON, or in Python's way) for a message."""
+    return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}…"
+
+
+def cause(error: Exception) -> str:
+    """Return kind and text of a foreign error for a message."""
+    return f"{type(error).__name__}: {str(error)[:MAX_CAUSE]}"
 
 
 class PluginError(Exception):

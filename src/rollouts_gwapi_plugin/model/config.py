@@ -13,7 +13,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 from pydantic.alias_generators import to_camel
 
-from rollouts_gwapi_plugin.errors import ConfigError
+from rollouts_gwapi_plugin.errors import ConfigError, cut
 
 DEFAULT_CONFIG_MAP = "argo-gatewayapi-configmap"
 DEFAULT_LABEL_KEY = "rollouts.argoproj.io/gatewayapi-canary"
@@ -334,6 +334,4 @@ def _explain(where: str, item: Mapping[str, Any]) -> str:
 
 
 def _short(value: Any) -> str:
-    text = json.dumps(value, default=str)
-    limit = 80
-    return text if len(text) <= limit else f"{text[:limit]}…"
+    return cut(json.dumps(value, default=str))

@@ -8,9 +8,9 @@ from typing import Final
 
 from pydantic import ValidationError
 
-from rollouts_gwapi_plugin.errors import RouteError
+from rollouts_gwapi_plugin.errors import RouteError, shown
 from rollouts_gwapi_plugin.model.base import JsonObject
-from rollouts_gwapi_plugin.model.routes import MAX_SHOWN, Raw, Route
+from rollouts_gwapi_plugin.model.routes import Raw, Route
 
 SECTIONS: Final = ("http", "tcp", "tls")
 Sections = dict[str, list[JsonObject]]
@@ -92,6 +92,6 @@ def sections_of(route: Route) -> Sections:
     except ValidationError as error:
         first = error.errors()[0]
         path = ".".join(str(part) for part in ("spec", *first["loc"]))
-        shown = str(first["input"])[:MAX_SHOWN]
-        raise RouteError(f"{route}: {path}: {first['msg']}, found {shown!r}; correct the object") from error
+        value = shown(first["input"])
+        raise RouteError(f"{route}: {path}: {first['msg']}, found {value}; correct the object") from error
     return found

@@ -10,13 +10,11 @@ from typing import Annotated, Any, Self
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 from pydantic.alias_generators import to_camel
 
-from rollouts_gwapi_plugin.errors import RouteError
+from rollouts_gwapi_plugin.errors import RouteError, shown
 from rollouts_gwapi_plugin.model.base import JsonObject
 
 # The API's default of backendRef.weight.
 DEFAULT_WEIGHT = 1
-# As much of a value that can't be used as an error shows: enough to find it, and a line stays a line.
-MAX_SHOWN = 80
 
 
 class Raw(BaseModel):
@@ -43,7 +41,7 @@ def _object(owner: JsonObject, field: str) -> JsonObject:
     """Return the object in a field, an empty one where the field is absent or null."""
     value = owner.get(field)
     if value is not None and not isinstance(value, dict):
-        raise ValueError(f"{field}: an object expected, found {str(value)[:MAX_SHOWN]!r}")
+        raise ValueError(f"{field}: an object expected, found {shown(value)}")
     return value or {}
 
 
@@ -51,7 +49,7 @@ def _texts(owner: JsonObject, *fields: str) -> None:
     for field in fields:
         value = owner.get(field)
         if value is not None and not isinstance(value, str):
-            raise ValueError(f"{field}: a string expected, found {str(value)[:MAX_SHOWN]!r}")
+            raise ValueError(f"{field}: a string expected, found {shown(value)}")
 
 
 def _check_match(match: JsonObject) -> JsonObject:
@@ -59,7 +57,7 @@ def _check_match(match: JsonObject) -> JsonObject:
     for field in ("headers", "queryParams"):
         entries = match.get(field) or []
         if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
-            raise ValueError(f"{field}: a list of objects expected, found {str(entries)[:MAX_SHOWN]!r}")
+            raise ValueError(f"{field}: a list of objects expected, found {shown(entries)}")
         for entry in entries:
             _texts(entry, "type", "name", "value")
     # A GRPCRoute's method is an object, an HTTPRoute's is a string.
@@ -186,7 +184,7 @@ def parse_route(raw: JsonObject) -> Route:
         first = error.errors()[0]
         path = ".".join(str(part) for part in first["loc"])
         text = str(first["msg"]).removeprefix("Value error, ")
-        found = "" if first["type"] == "value_error" else f", found {str(first['input'])[:MAX_SHOWN]!r}"
+        found = "" if first["type"] == "value_error" else f", found {shown(first['input'])}"
         metadata = raw.get("metadata")
         named = metadata if isinstance(metadata, dict) else {}
         what = f"{raw.get('kind', 'route')} {named.get('namespace', '')}/{named.get('name', '')}"

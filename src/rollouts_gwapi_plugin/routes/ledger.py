@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
-from rollouts_gwapi_plugin.errors import LedgerError
+from rollouts_gwapi_plugin.errors import LedgerError, cause
 from rollouts_gwapi_plugin.model.base import JsonObject
 from rollouts_gwapi_plugin.model.rollout import SetHeaderRoute, SetMirrorRoute
 from rollouts_gwapi_plugin.routes.desired import ManagedStep
@@ -203,7 +203,7 @@ def _read(text: str, purpose: str, where: str) -> list[tuple[str, str, str, Rout
         ]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, ValidationError) as error:
         raise LedgerError(
-            f"{where} can't be read ({type(error).__name__}: {str(error)[:200]}); it is left untouched."
+            f"{where} can't be read ({cause(error)}); it is left untouched."
             " Repair or remove the key; rules that bear a managed route's name are then found by name"
         ) from error
 

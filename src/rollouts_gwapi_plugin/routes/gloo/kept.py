@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from rollouts_gwapi_plugin.errors import RouteError
+from rollouts_gwapi_plugin.errors import RouteError, cause
 from rollouts_gwapi_plugin.model.base import JsonObject
 from rollouts_gwapi_plugin.routes.gloo.table import TableRoute
 from rollouts_gwapi_plugin.routes.notes import Note
@@ -81,7 +81,7 @@ def parse_annotation(annotations: Mapping[str, str], rollout: str, where: str) -
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         note = Note(
             "DestinationsNotKept",
-            f"{where}: annotation {ANNOTATION} can't be read ({type(error).__name__}: {str(error)[:200]});"
+            f"{where}: annotation {ANNOTATION} can't be read ({cause(error)});"
             " destinations that it held are not known any more",
         )
         return Annotation(notes=(note,))
