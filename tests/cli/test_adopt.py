@@ -169,3 +169,19 @@ def test_a_rule_that_changes_meanwhile(old: Town) -> None:
     assert code == 1
     assert "rule 1 was changed meanwhile" in complaint
     assert 1 in [one["rule"] for one in old.json("adopt", "web")]
+
+
+def test_another_look_alike_comes_meanwhile(old: Town) -> None:
+    """A rule of somebody else that looks alike, too, takes nothing from the success."""
+
+    def add(request: Any) -> None:
+        if request.plural == "configmaps":
+            more = rule("c1", matches=matches("another"))
+            old.api.edit("HTTPRoute", "shop", "web", lambda one: one["spec"]["rules"].append(more))
+
+    old.api.before_write(add)
+
+    code, _, complaint = old.run(*CHOICE, "-y")
+
+    assert (code, complaint) == (0, "")
+    assert [one["rule"] for one in old.json("adopt", "web")] == [2, 4, 5]

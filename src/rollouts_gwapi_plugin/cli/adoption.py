@@ -19,7 +19,7 @@ from rollouts_gwapi_plugin.cli.subject import Subject
 from rollouts_gwapi_plugin.cli.survey import survey
 from rollouts_gwapi_plugin.errors import ConfigError, LedgerError, PluginError
 from rollouts_gwapi_plugin.model.base import JsonObject
-from rollouts_gwapi_plugin.routes.managed import Purpose, base_name
+from rollouts_gwapi_plugin.routes.managed import Owned, Purpose, base_name
 from rollouts_gwapi_plugin.routes.record import ManagedRecord, RouteRecord, RuleMark
 
 
@@ -63,7 +63,7 @@ def adopt_rule(connection: Connection, subject: Subject, choice: Choice, output:
 
     """
     found, rule = _chosen(survey(connection, subject), choice)
-    record = _record(found, rule, choice)
+    mark = RuleMark(rule.name or _free_name(found, choice.managed_route), (rule.fingerprint,))
     known = choice.managed_route in subject.desired.managed_names
     if output == "text":
         to = console()
@@ -72,9 +72,10 @@ def adopt_rule(connection: Connection, subject: Subject, choice: Choice, output:
             names = joined(subject.desired.managed_names, "none")
             to.print(f"note: {choice.managed_route} is none of the Rollout's managed routes ({names})", soft_wrap=True)
     _ask(choice, subject)
+    record = _record(rule.purpose, choice, mark)
     subject.session.put(found.target.kind.family, found.target.name, lambda there: there.union(record))
     subject.session.forget()
-    _check(survey(connection, subject), found, rule)
+    _check(survey(connection, subject), found, rule, Owned(rule.purpose, choice.managed_route), mark)
     if output == "json":
         print_json(_json(found, rule) | {"managedRoute": choice.managed_route, "recorded": str(subject.session)})
     else:
@@ -138,10 +139,9 @@ def _why_not(rule: RuleFound) -> str:
     return f"does not look like the plugin's: it {named}, and its backends are {backends}"
 
 
-def _record(found: RouteFound, rule: RuleFound, choice: Choice) -> RouteRecord:
-    mark = RuleMark(rule.name or _free_name(found, choice.managed_route), (rule.fingerprint,))
+def _record(purpose: Purpose, choice: Choice, mark: RuleMark) -> RouteRecord:
     records = {choice.managed_route: ManagedRecord((mark,))}
-    return RouteRecord(headers=records) if rule.purpose is Purpose.HEADER else RouteRecord(mirrors=records)
+    return RouteRecord(headers=records) if purpose is Purpose.HEADER else RouteRecord(mirrors=records)
 
 
 def _free_name(found: RouteFound, managed: str) -> str:
@@ -162,8 +162,8 @@ def _ask(choice: Choice, subject: Subject) -> None:
     click.confirm(f"Record it in {subject.session} as managed route {choice.managed_route}?", abort=True, err=True)
 
 
-def _check(routes: Sequence[RouteFound], before: RouteFound, rule: RuleFound) -> None:
-    """See that the record is understood, which somebody else's write in between may have undone.
+def _check(routes: Sequence[RouteFound], before: RouteFound, rule: RuleFound, owner: Owned, mark: RuleMark) -> None:
+    """See that the rule is known by its mark, which somebody else's write in between may have undone.
 
     Raises:
         PluginError: it is not.
@@ -172,7 +172,8 @@ def _check(routes: Sequence[RouteFound], before: RouteFound, rule: RuleFound) ->
     after = next((found for found in routes if found.target.ref == before.target.ref), None)
     if after is None or after.error is not None:
         raise (after.error if after is not None and after.error else PluginError(f"{before.target.ref} is gone"))
-    if len(after.alikes) >= len(before.alikes):
+    known = [one for one in after.rules if one.owner == owner]
+    if not any(one.fingerprint in mark.fingerprints or one.name == mark.name for one in known):
         raise LedgerError(
             f"{before.target.ref} rule {rule.index} was changed meanwhile; look again, and adopt it again"
         )

@@ -37,7 +37,7 @@ class RuleFound:
     """One rule and whose it is.
 
     `place` names it in the route. `alike` says why one of nobody looks like ours, `likely` whether much speaks for it;
-    by `fingerprint` and `purpose` such a rule can be put on record.
+    by `fingerprint` and `purpose` such a rule can be put on record, and found again once it is.
     """
 
     index: int

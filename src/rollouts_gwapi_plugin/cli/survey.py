@@ -55,21 +55,13 @@ def look_at(subject: Subject, target: Target, sign: str = "") -> RouteFound:
     pair: Pair | None = None
     problem = ""
     try:
-        pair, _ = find_pair(route, _selected(standing), subject.desired)
+        pair, _ = find_pair(route, standing.selected(), subject.desired)
     except RouteError as error:
         problem = str(error)
     look = _Look(subject, standing, pair)
     rules = tuple(look.at(index) for index in range(len(route.rules)))
     names = (pair.stable, pair.canary) if pair else None
     return RouteFound(target, sign, None, view, route, rules, names, problem)
-
-
-def _selected(standing: Standing) -> list[Rule]:
-    name = standing.desired.rule_name
-    rules = [rule for rule in standing.users if name in ("", rule.name)]
-    if name and not rules:
-        raise RouteError(f"{standing.route}: ruleName {name!r} was not found")
-    return rules
 
 
 @dataclass(frozen=True)
@@ -86,8 +78,8 @@ class _Look:
         backends = tuple(BackendFound(ref.name, ref.effective_weight, self._role(ref)) for ref in rule.backends)
         found = RuleFound(index, str(index), rule.name, backends, matches=tuple(rule.matches or ()))
         if owner is not None:
-            return replace(found, owner=owner, known=self._known(owner, rule))
-        selected = self.standing.desired.rule_name in ("", rule.name)
+            return replace(found, owner=owner, known=self._known(owner, rule), fingerprint=self._fingerprint(rule))
+        selected = self.standing.desired.selects(rule.name)
         weighted = self.pair is not None and self.pair.weights(rule) and selected
         return self._alike(replace(found, weighted=weighted), rule) if self.standing.kind.match is not None else found
 
@@ -122,9 +114,12 @@ class _Look:
         else:
             return found
         reasons += [f"it bears the name of managed route {name}" for name in named]
-        print_ = fingerprint(rule, self.standing.kind.kind, namespace, self.standing.recorded_experiments)
-        likely = bool(headers or named)
+        likely, print_ = bool(headers or named), self._fingerprint(rule)
         return replace(found, alike="; ".join(reasons), likely=likely, fingerprint=print_, purpose=purpose)
+
+    def _fingerprint(self, rule: Rule) -> str:
+        standing = self.standing
+        return fingerprint(rule, standing.kind.kind, standing.namespace, standing.recorded_experiments)
 
 
 def _left(connection: Connection, subject: Subject) -> Iterator[tuple[Target, str]]:
