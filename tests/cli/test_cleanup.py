@@ -328,6 +328,47 @@ def test_for_machines(town: Town) -> None:
     ]
 
 
+@pytest.mark.parametrize(("verb", "plural"), [("list", "httproutes"), ("list", "configmaps"), ("get", "rollouts")])
+def test_no_answer_does_not_mean_nothing(town: Town, monkeypatch: pytest.MonkeyPatch, verb: str, plural: str) -> None:
+    """What is not known for want of an answer is an error, never taken for absent: --all-deleted writes nothing."""
+    monkeypatch.setattr("rollouts_gwapi_plugin.kube.call.FIRST_BACKOFF", 0.0)
+    stand(town)
+    town.api.delete("Rollout", "shop", "web")
+    town.api.requests.clear()
+    town.api.faults.add(verb=verb, plural=plural, status=503, times=None)
+
+    code, text, complaint = town.run("cleanup", "--all-deleted", "-y")
+
+    assert (code, text, town.writes()) == (1, "", [])
+    assert complaint.splitlines()[-1].startswith(f"error: {verb} ")
+
+
+def test_an_empty_record_that_may_be_there(town: Town, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the ConfigMap can't be asked for any more, it is not said that nothing is left."""
+    monkeypatch.setattr("rollouts_gwapi_plugin.kube.call.FIRST_BACKOFF", 0.0)
+    reads = iter([False])
+    town.api.faults.add(
+        lambda one: (one.verb, one.plural) == ("get", "configmaps") and next(reads, True), status=503, times=None
+    )
+
+    code, text, _ = town.run("cleanup", "web", "-y")
+
+    assert code == 1
+    assert f"ConfigMap shop/{LEDGER} can't be read" in text
+
+
+@pytest.mark.parametrize("plural", ["httproutes", "configmaps"])
+def test_without_the_right_to_list(town: Town, plural: str) -> None:
+    """What the record and the usual ConfigMap tell of is given back all the same."""
+    before = stand(town)
+    town.api.delete("Rollout", "shop", "web")
+
+    with town.api.deny("list", plural):
+        assert town.run("cleanup", "--all-deleted", "--weights", "-y")[0] == 0
+
+    assert told(town.api.read("HTTPRoute", "shop", "web")) == told(before)
+
+
 @pytest.mark.parametrize("arguments", [(), ("web", "--all-deleted"), ("web", "--label", "key")])
 def test_a_wrong_command_line(town: Town, arguments: tuple[str, ...]) -> None:
     """One Rollout or all that are gone; a label has key and value."""

@@ -13,7 +13,7 @@ from rollouts_gwapi_plugin.cli.standing import Known, RouteFound
 from rollouts_gwapi_plugin.cli.subject import Remains, Subject, gone_subject, read_rollout
 from rollouts_gwapi_plugin.cli.survey import annotated, listed_routes, survey
 from rollouts_gwapi_plugin.cli.table_survey import kept_for
-from rollouts_gwapi_plugin.errors import LedgerError, NotFound, PluginError
+from rollouts_gwapi_plugin.errors import Forbidden, LedgerError, NotFound, PluginError, Unavailable
 from rollouts_gwapi_plugin.model.base import JsonObject
 from rollouts_gwapi_plugin.model.config import DEFAULT_CONFIG_MAP
 from rollouts_gwapi_plugin.model.kube import CONFIG_MAPS
@@ -41,7 +41,12 @@ class Leftover:
 
 
 def ledger_maps(connection: Connection, namespace: str, names: Iterable[str] = ()) -> dict[str, JsonObject]:
-    """Return the ConfigMaps of a namespace that can hold records: the named, the usual one, those that we made."""
+    """Return the ConfigMaps of a namespace that can hold records: the named, the usual one, those that we made.
+
+    Raises:
+        KubeError: a named one can't be read, or the API server gives no answer.
+
+    """
     client, deadline = connection.cluster.client, connection.deadline()
     found: dict[str, JsonObject] = {}
     for name in dict.fromkeys([*names, DEFAULT_CONFIG_MAP]):
@@ -51,7 +56,7 @@ def ledger_maps(connection: Connection, namespace: str, names: Iterable[str] = (
             continue
     try:
         made = client.list(CONFIG_MAPS, namespace, label_selector=OUR_LABEL, deadline=deadline)
-    except PluginError:
+    except Forbidden:
         # Without the right to list, the named ones must do.
         made = []
     return found | {str(value["metadata"]["name"]): value for value in made}
@@ -92,13 +97,20 @@ def leftovers(
 
 
 def is_gone(connection: Connection, key: str, plugin_name: str | None) -> bool:
-    """Whether there is certainly no Rollout of that key that names this plugin."""
+    """Whether there is certainly no Rollout of that key that names this plugin.
+
+    Raises:
+        Unavailable: the API server gives no answer, which says nothing of the Rollout.
+
+    """
     try:
         namespace, name = split_name(key, "")
         raw = connection.cluster.client.get(ROLLOUTS, namespace, name, deadline=connection.deadline())
         plugins = read_rollout(raw).traffic_routing.plugins
     except NotFound:
         return True
+    except Unavailable:
+        raise
     except PluginError:
         return False
     return plugin_name not in plugins if plugin_name else not plugins

@@ -11,7 +11,7 @@ from rollouts_gwapi_plugin.cli.connection import Connection
 from rollouts_gwapi_plugin.cli.standing import BackendFound, Known, Role, RouteFound, RuleFound
 from rollouts_gwapi_plugin.cli.subject import Subject
 from rollouts_gwapi_plugin.cli.table_survey import kept_for, look_at_table
-from rollouts_gwapi_plugin.errors import PluginError, RouteError
+from rollouts_gwapi_plugin.errors import Forbidden, NotFound, RouteError
 from rollouts_gwapi_plugin.model.base import JsonObject
 from rollouts_gwapi_plugin.model.routes import BackendRef, Rule, parse_route
 from rollouts_gwapi_plugin.routes.canonical import backend_identity, fingerprint
@@ -143,12 +143,17 @@ def _left(connection: Connection, subject: Subject) -> Iterator[tuple[Target, st
 
 
 def listed_routes(connection: Connection, namespace: str, kind: RouteKind) -> dict[str, JsonObject]:
-    """Return the routes of a kind by name; none where it is not served or we may not list them."""
+    """Return the routes of a kind by name; none where it is not served or we may not list them.
+
+    Raises:
+        Unavailable: the API server gives no answer, which is not the same as that there are none.
+
+    """
     deadline = connection.deadline()
     try:
         resource = connection.cluster.resource(kind, deadline)
         found = connection.cluster.client.list(resource, namespace, deadline=deadline)
-    except PluginError:
+    except (NotFound, Forbidden):
         return {}
     return {str(raw["metadata"]["name"]): raw for raw in found}
 

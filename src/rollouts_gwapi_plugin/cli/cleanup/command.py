@@ -13,7 +13,7 @@ from rollouts_gwapi_plugin.cli.connection import Connection, split_name
 from rollouts_gwapi_plugin.cli.leftovers import leftovers, remaining
 from rollouts_gwapi_plugin.cli.printing import console, print_json, show_difference
 from rollouts_gwapi_plugin.cli.subject import Remains, Subject, has_plugin, read_rollout, subject_of
-from rollouts_gwapi_plugin.errors import ConfigError, NotFound, PluginError
+from rollouts_gwapi_plugin.errors import ConfigError, Forbidden, NotFound, PluginError
 from rollouts_gwapi_plugin.model.base import JsonObject
 from rollouts_gwapi_plugin.routes.desired import managed_names, managed_steps, services
 
@@ -140,8 +140,11 @@ def _planned(connection: Connection, subject: Subject, asked: Asked) -> Case:
             case.wrong.append(text)
     try:
         case.record_is_empty = giving.empty_record() is not None
-    except PluginError as error:
+    except Forbidden as error:
         case.warnings.append(f"{subject.session} can't be read: {error}")
+    except PluginError as error:
+        # Whether it is to be deleted is not known, so that not all is given back.
+        case.wrong.append(f"{subject.session} can't be read: {error}")
     if subject.rollout is not None and case.does_something:
         case.warnings.append(
             "this Rollout names the plugin: its next reconcile puts things back, unless the plugin is taken out of it"
