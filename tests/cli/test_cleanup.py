@@ -273,7 +273,7 @@ def test_a_record_that_cannot_be_read(town: Town) -> None:
     code, text, _ = town.run("cleanup", "web", "-y", "--weights")
 
     assert code == 1
-    assert f"wrong: ConfigMap shop/{LEDGER} is left as it is" in text
+    assert f"error: ConfigMap shop/{LEDGER} is left as it is" in text
     assert [line for line in town.shop.rules() if line.startswith(("canary", "shadow"))] == []
 
 

@@ -202,7 +202,7 @@ def _show_results(cases: Sequence[Case]) -> None:
         to.print("no Rollout that is gone has left anything behind")
     for case in cases:
         for line in case.errors:
-            to.print(Text(f"wrong: {line}", style="bold red"), soft_wrap=True)
+            to.print(Text(f"error: {line}", style="bold red"), soft_wrap=True)
         if case.record_deleted:
             to.print(f"{case.giving.subject.session} was empty and is deleted", soft_wrap=True)
         if case.written and not case.errors:
