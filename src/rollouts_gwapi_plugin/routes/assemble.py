@@ -7,12 +7,12 @@ so that a route which is as it should be comes out unchanged.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import count
 
 from rollouts_gwapi_plugin.model.routes import Rule
 from rollouts_gwapi_plugin.routes.canonical import same_rule
 from rollouts_gwapi_plugin.routes.desired import ManagedStep
 from rollouts_gwapi_plugin.routes.managed import Owned, Purpose, base_name
+from rollouts_gwapi_plugin.routes.names import free_name
 from rollouts_gwapi_plugin.routes.sources import Made
 
 
@@ -43,7 +43,7 @@ def name_rules(
     left = list(existing)
     result = []
     for owned, item in made:
-        name = _next_name(base_name(owned.name), used)
+        name = free_name(base_name(owned.name), used)
         used.add(name)
         rule = item.rule.replace(name=name)
         for index, (other_owned, other) in enumerate(left):
@@ -53,12 +53,6 @@ def name_rules(
                 break
         result.append(ManagedRule(owned, name, rule, item.before, source=item.index))
     return result
-
-
-def _next_name(base: str, used: set[str]) -> str:
-    if base not in used:
-        return base
-    return next(name for name in (f"{base}-{number}" for number in count(1)) if name not in used)
 
 
 @dataclass(frozen=True)

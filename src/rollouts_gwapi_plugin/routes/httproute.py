@@ -6,8 +6,8 @@ from rollouts_gwapi_plugin.errors import RouteError
 from rollouts_gwapi_plugin.model.base import JsonObject
 from rollouts_gwapi_plugin.model.rollout import RouteMatch, StringMatch
 from rollouts_gwapi_plugin.routes.l7 import string_test
+from rollouts_gwapi_plugin.routes.methods import exact_method
 
-METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"})
 DEFAULT_PATH: Final = {"type": "PathPrefix", "value": "/"}
 # The Gateway API's limit of a path's length, and what it forbids in one.
 MAX_PATH: Final = 1024
@@ -21,7 +21,7 @@ class HttpMatch:
         """Return the match narrowed to the asked method and path, or None where no request can have both."""
         result = dict(match)
         if asked.method is not None:
-            method = _method(asked.method, f"{where}.method")
+            method = exact_method(asked.method, f"{where}.method", "the Gateway API")
             if match.get("method") not in (None, method):
                 return None
             result["method"] = method
@@ -31,18 +31,6 @@ class HttpMatch:
                 return None
             result["path"] = path
         return result
-
-
-def _method(asked: StringMatch, where: str) -> str:
-    test = string_test(asked, where)
-    method = test.value.upper()
-    if test.type != "Exact" or method not in METHODS:
-        found = {"Exact": "exact", "Prefix": "prefix", "RegularExpression": "regex"}[test.type]
-        raise RouteError(
-            f"{where}.{found}: {test.value!r}: the Gateway API matches methods by exact name only,"
-            f" one of {', '.join(sorted(METHODS))}"
-        )
-    return method
 
 
 def _path(asked: StringMatch, where: str) -> JsonObject:

@@ -15,7 +15,8 @@ from rollouts_gwapi_plugin.model.rollout import SetHeaderRoute, StringMatch
 from rollouts_gwapi_plugin.model.routes import BackendRef, Route, Rule
 from rollouts_gwapi_plugin.routes.canonical import BackendIdentity, fingerprint
 from rollouts_gwapi_plugin.routes.desired import Desired, ManagedStep
-from rollouts_gwapi_plugin.routes.record import RecordView, RouteRecord, RuleMark
+from rollouts_gwapi_plugin.routes.names import is_named_after
+from rollouts_gwapi_plugin.routes.record import ManagedRecords, RecordView, RouteRecord, RuleMark
 
 # SectionName of the Gateway API: a DNS subdomain. Room is kept for a suffix.
 MAX_RULE_NAME: Final = 253
@@ -37,6 +38,11 @@ class Owned:
     purpose: Purpose
     name: str
     mark: str = field(default="", compare=False)
+
+
+def records_of(record: RouteRecord, purpose: Purpose) -> ManagedRecords:
+    """Return the records of the managed routes of a purpose."""
+    return record.headers if purpose is Purpose.HEADER else record.mirrors
 
 
 @dataclass(frozen=True)
@@ -65,8 +71,7 @@ def base_name(managed: str) -> str:
 
 def is_generated(rule_name: str | None, managed: str) -> bool:
     """Whether we would give this name to a rule of that managed route."""
-    base = base_name(managed)
-    return rule_name == base or re.fullmatch(rf"{re.escape(base)}-[1-9][0-9]*", rule_name or "") is not None
+    return is_named_after(rule_name, base_name(managed))
 
 
 def ownership(claim: Claim) -> list[Owned | None]:
@@ -100,8 +105,8 @@ def _claim_recorded(claim: Claim, owners: list[Owned | None]) -> None:
 
 
 def _marks(record: RouteRecord) -> Iterator[tuple[Owned, RuleMark]]:
-    for purpose, records in ((Purpose.HEADER, record.headers), (Purpose.MIRROR, record.mirrors)):
-        for name, managed in records.items():
+    for purpose in Purpose:
+        for name, managed in records_of(record, purpose).items():
             for mark in managed.rules:
                 yield Owned(purpose, name), mark
 

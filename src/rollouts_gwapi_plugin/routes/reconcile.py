@@ -6,7 +6,7 @@ although the rest was done. The input is never changed, and twice is once. An er
 this route is raised.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from rollouts_gwapi_plugin.errors import RouteError
@@ -21,8 +21,9 @@ from rollouts_gwapi_plugin.routes.managed import Owned, Purpose, mirrors_to_cana
 from rollouts_gwapi_plugin.routes.notes import Note
 from rollouts_gwapi_plugin.routes.pair import Pair, find_pair
 from rollouts_gwapi_plugin.routes.record import RecordView, RouteRecord
-from rollouts_gwapi_plugin.routes.regenerate import Managed, Steps, regenerate
+from rollouts_gwapi_plugin.routes.regenerate import Managed, regenerate
 from rollouts_gwapi_plugin.routes.standing import Standing, take_apart
+from rollouts_gwapi_plugin.routes.steps import Steps, other_steps, possible_steps
 from rollouts_gwapi_plugin.routes.weights import ExperimentError, Split, split_of, unresolved, weigh
 
 
@@ -87,19 +88,14 @@ def set_managed_route(route: Route, step: ManagedStep, desired: Desired, view: R
         return _unset(standing, step.name, scope)
     _refuse_silent_full_mirror(route, step, scope)
     pair, notes = find_pair(route, standing.selected(), desired)
-    managed = regenerate(standing, standing.users, pair, {**_others(standing, step.name), step.name: step}, None)
+    steps = {**other_steps(standing.steps(), step.name, desired), step.name: step}
+    managed = regenerate(standing, standing.users, pair, steps, None)
     names = {item.owned.name for item in managed.rules}
     if step.name not in names and not _mirrors_nothing(step):
         reasons = "; ".join(note.text for note in managed.notes) or "no rule and the step have requests in common"
         raise RouteError(f"{route}: managed route {step.name} can't be set: {reasons}")
     outcome = _finish(standing, scope, standing.users, managed, pair)
     return replace(outcome, notes=(*notes, *outcome.notes))
-
-
-def _others(standing: Standing, name: str) -> dict[str, ManagedStep | None]:
-    """Return the managed routes of other names that stand here, with their steps."""
-    keep = standing.desired.keep_managed
-    return {other: None if keep else step for other, step in standing.steps().items() if other != name}
 
 
 def _unset(standing: Standing, name: str, scope: Scope) -> Outcome:
@@ -111,7 +107,8 @@ def _unset(standing: Standing, name: str, scope: Scope) -> Outcome:
     except RouteError:
         rest = tuple(item for item in standing.managed_rules() if item.owned.name != name)
         return _finish(standing, scope, standing.users, Managed(rest, ()), None)
-    managed = regenerate(standing, standing.users, pair, _others(standing, name), None)
+    others = other_steps(standing.steps(), name, standing.desired)
+    managed = regenerate(standing, standing.users, pair, others, None)
     outcome = _finish(standing, scope, standing.users, managed, pair)
     return replace(outcome, notes=(*notes, *outcome.notes))
 
@@ -243,24 +240,9 @@ def _weigh_and_heal(standing: Standing, pair: Pair, scope: Scope, *, experiments
     try:
         outcome = finish(wanted)
     except RouteError:
-        possible, told = _possible(standing, wanted, finish)
+        possible, told = possible_steps(wanted, standing.steps(), finish, str(standing.route))
         outcome, notes = finish(possible), (*notes, *told)
     return replace(outcome, notes=(*notes, *outcome.notes))
-
-
-def _possible(standing: Standing, wanted: Steps, finish: Callable[[Steps], Outcome]) -> tuple[Steps, tuple[Note, ...]]:
-    """Return the managed routes without those that can't be made now: they are left as they stand, and told."""
-    steps: dict[str, ManagedStep | None] = {name: None for name in wanted if name in standing.steps()}
-    notes: list[Note] = []
-    for name, step in wanted.items():
-        try:
-            finish({**steps, name: step})
-        except RouteError as error:
-            text = f"{standing.route}: managed route {name} is left as it is: {error}"
-            notes.append(Note("ManagedRouteNotRestored", text))
-        else:
-            steps[name] = step
-    return steps, tuple(notes)
 
 
 def _left(rule: Rule, pair: Pair, standing: Standing) -> Rule:

@@ -1,13 +1,12 @@
 """Make all managed rules anew from the user's rules and the steps, so that they follow an edited source rule (D12)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from rollouts_gwapi_plugin.model.rollout import SetHeaderRoute, SetMirrorRoute
 from rollouts_gwapi_plugin.model.routes import Rule
 from rollouts_gwapi_plugin.routes.assemble import ManagedRule, in_order, name_rules
 from rollouts_gwapi_plugin.routes.crossing import crossing_notes, crossings
-from rollouts_gwapi_plugin.routes.desired import ManagedStep
 from rollouts_gwapi_plugin.routes.headers import header_rules
 from rollouts_gwapi_plugin.routes.managed import Owned, Purpose
 from rollouts_gwapi_plugin.routes.mirror import mirror_rules
@@ -16,9 +15,8 @@ from rollouts_gwapi_plugin.routes.pair import Pair
 from rollouts_gwapi_plugin.routes.precedence import Placed, overtaken, overtaking_notes
 from rollouts_gwapi_plugin.routes.sources import Made, MadeRules, Source
 from rollouts_gwapi_plugin.routes.standing import Standing
+from rollouts_gwapi_plugin.routes.steps import Steps
 from rollouts_gwapi_plugin.routes.weights import Split, weigh
-
-Steps = Mapping[str, ManagedStep | None]
 
 
 @dataclass(frozen=True)

@@ -1,20 +1,20 @@
 """A route taken apart: the user's rules, ours, and what is known of ours."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
 from rollouts_gwapi_plugin.errors import RouteError
-from rollouts_gwapi_plugin.model.rollout import SetHeaderRoute
 from rollouts_gwapi_plugin.model.routes import BackendRef, Route, Rule
 from rollouts_gwapi_plugin.routes.assemble import Block, ManagedRule, assemble
 from rollouts_gwapi_plugin.routes.canonical import BackendIdentity, backend_identity, fingerprint
-from rollouts_gwapi_plugin.routes.desired import Desired, ManagedStep
+from rollouts_gwapi_plugin.routes.desired import Desired
 from rollouts_gwapi_plugin.routes.experiments import leftovers
 from rollouts_gwapi_plugin.routes.kinds import RouteKind
 from rollouts_gwapi_plugin.routes.managed import Claim, Owned, Purpose, base_name, ownership, settled_entries
 from rollouts_gwapi_plugin.routes.record import ManagedRecord, RecordView, RouteRecord, RuleMark
+from rollouts_gwapi_plugin.routes.steps import Steps, steps_there
 from rollouts_gwapi_plugin.routes.weights import Split
 
 # Other Rollouts' experiments are not known here; their header rules have none.
@@ -91,26 +91,9 @@ class Standing:
                 result.append(ManagedRule(owner, rule.name or owner.mark or base_name(owner.name), rule, before))
         return result
 
-    def steps(self) -> Mapping[str, ManagedStep | None]:
+    def steps(self) -> Steps:
         """Return the managed routes that have a rule here, each with the step that made it, None: not known."""
-        result: dict[str, ManagedStep | None] = {}
-        for owner in self.owners:
-            if owner is None:
-                continue
-            records = self.view.record.headers if owner.purpose is Purpose.HEADER else self.view.record.mirrors
-            record = records.get(owner.name)
-            step = record.step if record else None
-            result[owner.name] = step or self._step_of_rollout(owner)
-        return result
-
-    def _step_of_rollout(self, owner: Owned) -> ManagedStep | None:
-        """Return the Rollout's own step for a rule without a record: the last up to now, else any with a match."""
-        candidates = [step for step in (self.desired.steps.get(owner.name), *self.desired.all_steps) if step]
-        for step in candidates:
-            is_header = isinstance(step, SetHeaderRoute)
-            if step.name == owner.name and step.match and is_header == (owner.purpose is Purpose.HEADER):
-                return step
-        return None
+        return steps_there(self.owners, self.view.record, self.desired)
 
     def is_recorded_experiment(self, ref: BackendRef) -> bool:
         """Whether the backend is an experiment's of this Rollout."""

@@ -6,9 +6,8 @@ Header routes go to the canary alone, whatever its weight is; mirror routes have
 MirrorPolicy. Before one source the header routes stand first.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import count
 
 from rollouts_gwapi_plugin.errors import RouteError
 from rollouts_gwapi_plugin.model.base import JsonObject
@@ -21,9 +20,9 @@ from rollouts_gwapi_plugin.routes.gloo.table import TableRoute
 from rollouts_gwapi_plugin.routes.l7 import header_alternatives, mirror_headers
 from rollouts_gwapi_plugin.routes.managed import Owned, Purpose
 from rollouts_gwapi_plugin.routes.mirror import mirror_percent
+from rollouts_gwapi_plugin.routes.names import free_name
 from rollouts_gwapi_plugin.routes.notes import Note
-
-Steps = Mapping[str, ManagedStep | None]
+from rollouts_gwapi_plugin.routes.steps import Steps
 
 
 @dataclass(frozen=True)
@@ -100,7 +99,7 @@ class Workshop:
             used |= {name} if name else set()
         result = []
         for one, name in zip(made, names, strict=True):
-            unique = name or _next_name(one.owned.name, used)
+            unique = name or free_name(one.owned.name, used)
             used.add(unique)
             result.append(self._named(one, unique))
         return result
@@ -178,12 +177,6 @@ def _unique(matchers: Iterable[JsonObject]) -> list[JsonObject]:
 def _in_order(steps: Steps, names: Sequence[str]) -> list[str]:
     rank = {name: index for index, name in enumerate(names)}
     return sorted(steps, key=lambda name: rank.get(name, len(rank)))
-
-
-def _next_name(name: str, used: set[str]) -> str:
-    if name not in used:
-        return name
-    return next(numbered for numbered in (f"{name}-{number}" for number in count(1)) if numbered not in used)
 
 
 def _left_out(name: str, source: Source, number: int, *, everything: bool) -> Note:

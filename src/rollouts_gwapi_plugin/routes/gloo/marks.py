@@ -14,8 +14,9 @@ from rollouts_gwapi_plugin.model.base import JsonObject
 from rollouts_gwapi_plugin.routes.desired import Desired
 from rollouts_gwapi_plugin.routes.gloo.destination import name_of
 from rollouts_gwapi_plugin.routes.gloo.table import TableRoute, digest
-from rollouts_gwapi_plugin.routes.managed import Owned, Purpose
-from rollouts_gwapi_plugin.routes.record import ManagedRecords, RecordView
+from rollouts_gwapi_plugin.routes.managed import Owned, Purpose, records_of
+from rollouts_gwapi_plugin.routes.names import is_named_after
+from rollouts_gwapi_plugin.routes.record import RecordView
 
 LABELS: Final[Mapping[Purpose, str]] = {
     Purpose.HEADER: "rollouts.argoproj.io/header-route",
@@ -36,11 +37,6 @@ def identity(rollout: str, table: str, name: str) -> str:
 def is_marked(item: TableRoute) -> bool:
     """Whether the route bears a label of ours, whichever Rollout's it is."""
     return any(label in item.labels for label in LABELS.values())
-
-
-def is_generated(name: str, managed: str) -> bool:
-    """Whether we would give this name to a route of that managed route."""
-    return name == managed or re.fullmatch(rf"{re.escape(managed)}-[1-9][0-9]*", name) is not None
 
 
 def fingerprint(raw: JsonObject, experiments: Iterable[str]) -> str:
@@ -75,20 +71,17 @@ class Claim:
                 return Owned(purpose, self._managed_name(purpose, item.name))
         return self._recorded(item) or self._left_over(item)
 
-    def _records(self, purpose: Purpose) -> ManagedRecords:
-        return self.view.record.headers if purpose is Purpose.HEADER else self.view.record.mirrors
-
     def _managed_name(self, purpose: Purpose, name: str) -> str:
-        for managed, record in self._records(purpose).items():
+        for managed, record in records_of(self.view.record, purpose).items():
             if any(mark.name == name for mark in record.rules):
                 return managed
-        fitting = [managed for managed in self.desired.managed_names if is_generated(name, managed)]
+        fitting = [managed for managed in self.desired.managed_names if is_named_after(name, managed)]
         return max(fitting, key=len, default=name)
 
     def _recorded(self, item: TableRoute) -> Owned | None:
         """Recognise a recorded route that has lost its label: by name, and by what it is."""
         for purpose in Purpose:
-            for managed, record in self._records(purpose).items():
+            for managed, record in records_of(self.view.record, purpose).items():
                 for mark in record.rules:
                     if mark.name != item.name:
                         continue
@@ -102,7 +95,7 @@ class Claim:
         if is_marked(item) or not item.name or not only_canary(item, self.canary):
             return None
         names = self.setting if self.view.known else self.setting | frozenset(self.desired.managed_names)
-        fitting = [managed for managed in names if is_generated(item.name, managed)]
+        fitting = [managed for managed in names if is_named_after(item.name, managed)]
         return Owned(Purpose.HEADER, max(fitting, key=len)) if fitting else None
 
 

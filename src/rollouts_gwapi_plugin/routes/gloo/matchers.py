@@ -8,13 +8,12 @@ them. Header names are compared without case; a matcher that contradicts the ste
 from collections.abc import Sequence
 from typing import Final
 
-from rollouts_gwapi_plugin.errors import RouteError
 from rollouts_gwapi_plugin.model.base import JsonObject
-from rollouts_gwapi_plugin.model.rollout import RouteMatch, StringMatch
+from rollouts_gwapi_plugin.model.rollout import RouteMatch
 from rollouts_gwapi_plugin.routes.gloo.table import TableRoute
 from rollouts_gwapi_plugin.routes.l7 import Alternative, escape, string_test
+from rollouts_gwapi_plugin.routes.methods import exact_method
 
-METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"})
 # Gloo does not serve a suffix yet; where one stands it must not be taken for none.
 _TESTS: Final = ("exact", "prefix", "regex", "suffix")
 _KINDS: Final = {"Exact": "exact", "Prefix": "prefix", "RegularExpression": "regex"}
@@ -84,7 +83,7 @@ class GlooMatch:
         """
         result = dict(match)
         if asked.method is not None:
-            method = _method(asked.method, f"{where}.method")
+            method = exact_method(asked.method, f"{where}.method", "a RouteTable")
             if match.get("method") not in (None, "", method):
                 return None
             result["method"] = method
@@ -95,17 +94,6 @@ class GlooMatch:
                 return None
             result["uri"] = uri
         return result
-
-
-def _method(asked: StringMatch, where: str) -> str:
-    test = string_test(asked, where)
-    method = test.value.upper()
-    if test.type != "Exact" or method not in METHODS:
-        raise RouteError(
-            f"{where}.{_KINDS[test.type]}: {test.value!r}: a RouteTable matches methods by exact name only,"
-            f" one of {', '.join(sorted(METHODS))}"
-        )
-    return method
 
 
 def _narrower(own: JsonObject, asked: JsonObject) -> JsonObject | None:

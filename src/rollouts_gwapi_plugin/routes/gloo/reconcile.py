@@ -4,7 +4,7 @@ Weights are those of `weights`, managed routes those of `managed`; http, tcp and
 same code. The very same object comes back where nothing changes, and twice is once.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from rollouts_gwapi_plugin.errors import RouteError
@@ -16,7 +16,7 @@ from rollouts_gwapi_plugin.model.routes import Route
 from rollouts_gwapi_plugin.routes.desired import Desired, ManagedStep
 from rollouts_gwapi_plugin.routes.gloo.destination import SERVICE, effective_weights, kind_of, name_of
 from rollouts_gwapi_plugin.routes.gloo.kept import Kept
-from rollouts_gwapi_plugin.routes.gloo.managed import Managed, ManagedRoute, Source, Steps, Workshop, refuse_nothing
+from rollouts_gwapi_plugin.routes.gloo.managed import Managed, ManagedRoute, Source, Workshop, refuse_nothing
 from rollouts_gwapi_plugin.routes.gloo.marks import is_marked
 from rollouts_gwapi_plugin.routes.gloo.outcome import Weighted, as_they_are, finish
 from rollouts_gwapi_plugin.routes.gloo.pair import GlooPair, names
@@ -27,6 +27,7 @@ from rollouts_gwapi_plugin.routes.managed import Purpose
 from rollouts_gwapi_plugin.routes.notes import Note
 from rollouts_gwapi_plugin.routes.reconcile import Outcome, Scope
 from rollouts_gwapi_plugin.routes.record import NOTHING_RECORDED, RecordView
+from rollouts_gwapi_plugin.routes.steps import Steps, other_steps, possible_steps
 from rollouts_gwapi_plugin.routes.weights import ExperimentError
 
 
@@ -76,7 +77,7 @@ def set_managed_route(route: Route, step: ManagedStep, desired: Desired, view: R
         return _with_notes(_left_as_it_is(standing), _mirror_is_off(standing, step))
     pair, notes = standing.find_pair()
     scale = Scale(pair, desired, standing.experiments)
-    steps = {**_others(standing, step.name), step.name: step}
+    steps = {**other_steps(standing.steps(), step.name, desired), step.name: step}
     managed = _make(standing, steps, _sources(standing, standing.candidates, scale))
     refuse_nothing(step.name, step, managed, str(route))
     outcome = finish(standing, as_they_are(standing), managed, pair)
@@ -213,12 +214,6 @@ def _mirror_is_off(standing: TableStanding, step: ManagedStep) -> Note:
     return Note("MirrorIsOff", text)
 
 
-def _others(standing: TableStanding, name: str) -> Steps:
-    """Return the managed routes of other names that are there, with their steps."""
-    keep = standing.desired.keep_managed
-    return {other: None if keep else step for other, step in standing.steps().items() if other != name}
-
-
 def _unset(standing: TableStanding, name: str) -> Outcome:
     """Remove one managed route; what is gone already, or stands where no route has the pair, can be removed, too."""
     if name not in standing.owned_names:
@@ -253,26 +248,9 @@ def _weigh_and_heal(standing: TableStanding, scale: Scale) -> Outcome:
     except ExperimentError:
         raise
     except RouteError:
-        possible, told = _possible(standing, wanted, done)
+        possible, told = possible_steps(wanted, standing.steps(), done, str(standing.route))
         outcome, notes = done(possible), [*notes, *told]
     return _with_notes(outcome, *notes)
-
-
-def _possible(
-    standing: TableStanding, wanted: Steps, done: Callable[[Steps], Outcome]
-) -> tuple[Steps, tuple[Note, ...]]:
-    """Return the managed routes without those that can't be made now: they are left as they stand, and told."""
-    steps: dict[str, ManagedStep | None] = {name: None for name in wanted if name in standing.steps()}
-    notes: list[Note] = []
-    for name, step in wanted.items():
-        try:
-            done({**steps, name: step})
-        except RouteError as error:
-            text = f"{standing.route}: managed route {name} is left as it is: {error}"
-            notes.append(Note("ManagedRouteNotRestored", text))
-        else:
-            steps[name] = step
-    return steps, tuple(notes)
 
 
 def _wanted(standing: TableStanding) -> Steps:

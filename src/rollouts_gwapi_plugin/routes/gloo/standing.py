@@ -4,16 +4,15 @@
 of the annotation and sources are told by their places among the candidates.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from rollouts_gwapi_plugin.model.gloo_config import GlooConfig
-from rollouts_gwapi_plugin.model.rollout import SetHeaderRoute
 from rollouts_gwapi_plugin.model.route_tables import SECTIONS
 from rollouts_gwapi_plugin.model.routes import Route
 from rollouts_gwapi_plugin.routes.canonical import BackendIdentity
-from rollouts_gwapi_plugin.routes.desired import Desired, ManagedStep
+from rollouts_gwapi_plugin.routes.desired import Desired
 from rollouts_gwapi_plugin.routes.experiments import service_pattern
 from rollouts_gwapi_plugin.routes.gloo.destination import SERVICE, kind_of, name_of, service_identity
 from rollouts_gwapi_plugin.routes.gloo.kept import Annotation, Kept, assign, parse_annotation
@@ -21,9 +20,10 @@ from rollouts_gwapi_plugin.routes.gloo.managed import ManagedRoute, Order
 from rollouts_gwapi_plugin.routes.gloo.marks import Claim, is_marked
 from rollouts_gwapi_plugin.routes.gloo.pair import GlooPair, find_pair, names
 from rollouts_gwapi_plugin.routes.gloo.table import Table, TableRoute, read_table
-from rollouts_gwapi_plugin.routes.managed import Owned, Purpose
+from rollouts_gwapi_plugin.routes.managed import Owned, records_of
 from rollouts_gwapi_plugin.routes.notes import Note
 from rollouts_gwapi_plugin.routes.record import ManagedRecord, RecordView
+from rollouts_gwapi_plugin.routes.steps import Steps, steps_there
 
 
 @dataclass(frozen=True)
@@ -179,26 +179,11 @@ class TableStanding:
 
     def record_of(self, owner: Owned) -> ManagedRecord | None:
         """Return the record of a managed route."""
-        records = self.view.record.headers if owner.purpose is Purpose.HEADER else self.view.record.mirrors
-        return records.get(owner.name)
+        return records_of(self.view.record, owner.purpose).get(owner.name)
 
-    def steps(self) -> Mapping[str, ManagedStep | None]:
+    def steps(self) -> Steps:
         """Return the managed routes that are there, each with the step that made it; None: not known."""
-        result: dict[str, ManagedStep | None] = {}
-        for owner in self.owners:
-            if owner is not None:
-                record = self.record_of(owner)
-                result[owner.name] = (record.step if record else None) or self._step_of_rollout(owner)
-        return result
-
-    def _step_of_rollout(self, owner: Owned) -> ManagedStep | None:
-        """Return the Rollout's own step for a route without a record: the last up to now, else any with a match."""
-        for step in (self.desired.steps.get(owner.name), *self.desired.all_steps):
-            if step is None or step.name != owner.name or not step.match:
-                continue
-            if isinstance(step, SetHeaderRoute) == (owner.purpose is Purpose.HEADER):
-                return step
-        return None
+        return steps_there(self.owners, self.view.record, self.desired)
 
 
 def _told_lost(entry: Kept) -> str:
