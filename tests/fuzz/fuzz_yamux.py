@@ -20,7 +20,6 @@ def one_input(data: bytes) -> None:
             take(session, rest[start : start + size])
     except YamuxError:
         assert session.data_to_send()
-    session.receive_eof()
 
 
 def take(session: Session, piece: bytes) -> None:

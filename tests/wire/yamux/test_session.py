@@ -158,12 +158,10 @@ def test_data_over_the_window_waits() -> None:
     session.finish(1)
 
     assert session.data_to_send() == data(1, payload[:WINDOW])
-    assert session.unsent == 5
     assert session.receive(window(1, 0, 3)) == []
     assert session.data_to_send() == data(1, b"123")
     assert session.receive(window(1, 0, 3)) == [SendPossible(1)]
     assert session.data_to_send() == data(1, b"45") + window(1, FIN)
-    assert session.unsent == 0
 
 
 def test_waiting_bytes_are_limited() -> None:
@@ -258,7 +256,7 @@ def test_reset_drops_what_waits() -> None:
     session.reset(1)
 
     assert session.data_to_send() == window(1, RST)
-    assert session.unsent == 0
+    assert session._streams == {}
     assert session.receive(data(1, b"?")) == []
 
 
@@ -269,7 +267,7 @@ def test_peer_resets() -> None:
     assert session.receive(data(1, b"body", RST | FIN | ACK) + window(1, RST)) == [StreamReset(1)]
 
 
-@pytest.mark.parametrize("end", ["finish", "reset", "peer-reset", "unknown", "eof"])
+@pytest.mark.parametrize("end", ["finish", "reset", "peer-reset", "unknown"])
 @pytest.mark.parametrize("act", [lambda s: s.send(1, b"x"), lambda s: s.finish(1)], ids=["send", "finish"])
 def test_sending_on_a_finished_stream(end: str, act: Callable[[Session], None]) -> None:
     """Sending on a stream that ended is an error of that stream only."""
@@ -280,8 +278,6 @@ def test_sending_on_a_finished_stream(end: str, act: Callable[[Session], None]) 
         session.reset(1)
     elif end == "peer-reset":
         session.receive(window(1, RST))
-    elif end == "eof":
-        session.receive_eof()
 
     with pytest.raises(StreamClosedError, match="stream 1"):
         act(session)
@@ -388,17 +384,6 @@ def test_we_go_away() -> None:
 
     assert session.receive(window(3, SYN) + data(1, b"x")) == [DataReceived(1, b"x")]
     assert session.data_to_send() == go_away(0) + window(3, RST)
-
-
-def test_end_of_the_connection() -> None:
-    """At the end of the connection every live stream is reset, and nothing can be opened."""
-    session = serving(3, 1)
-    session.receive(data(3, b"half of a frame")[:-3])
-
-    assert session.receive_eof() == [StreamReset(1), StreamReset(3)]
-    assert session.receive_eof() == []
-    with pytest.raises(YamuxError, match="session is over"):
-        session.open()
 
 
 # -- what a peer must not do --------------------------------------------------------------------------------------

@@ -83,7 +83,6 @@ class Session:
         self._local_gone = False
         self._remote_gone = False
         self._failure: YamuxError | None = None
-        self._ended = False
 
     # -- what comes in --------------------------------------------------------------------------------------------
 
@@ -105,13 +104,6 @@ class Session:
             raise
         events, self._events = self._events, []
         return events
-
-    def receive_eof(self) -> list[Event]:
-        """Take the end of the connection: every stream that lives is dead now."""
-        self._ended = True
-        dead: list[Event] = [StreamReset(number) for number in sorted(self._streams)]
-        self._streams.clear()
-        return dead
 
     def _admit(self, header: Header) -> bool:
         """Judge a header before its body is kept: SYN is handled here, so that the stream is known."""
@@ -215,7 +207,7 @@ class Session:
             YamuxError: the session is over, the peer went away, or a limit is reached.
 
         """
-        if self._ended or self._remote_gone:
+        if self._failure is not None or self._remote_gone:
             raise YamuxError("no stream can be opened: the session is over or the peer went away")
         opening = sum(1 for stream in self._streams.values() if stream.state is State.OPENING)
         if opening >= self._limits.unacknowledged:
@@ -280,11 +272,6 @@ class Session:
         self._local_gone = True
         self._put(FrameType.GO_AWAY, 0, 0, code)
 
-    @property
-    def unsent(self) -> int:
-        """Bytes that wait for windows of the peer, in all streams."""
-        return sum(len(stream.waiting) for stream in self._streams.values())
-
     def _writable(self, number: int) -> Stream:
         stream = self._streams.get(number)
         if stream is None or stream.finishing:
@@ -323,6 +310,5 @@ class Session:
 
     def _fail(self, error: YamuxError) -> None:
         self._failure = error
-        self._ended = True
         self._streams.clear()
         self._put(FrameType.GO_AWAY, 0, 0, error.code)

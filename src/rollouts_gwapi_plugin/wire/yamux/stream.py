@@ -66,8 +66,6 @@ TRANSITIONS: Final = {
     (State.REMOTE_FINISHED, Input.SEND_RST): State.RESET,
 }
 RECEIVES: Final = frozenset({Input.RECEIVE_ACK, Input.RECEIVE_DATA, Input.RECEIVE_FIN, Input.RECEIVE_RST})
-# States in which the session still knows the stream.
-LIVE: Final = frozenset({State.OPENING, State.OPEN, State.LOCAL_FINISHED, State.REMOTE_FINISHED})
 
 
 class Stream:
