@@ -1,11 +1,16 @@
 """`adopt`: unnamed look-alikes are shown with the reason, and the chosen one is the plugin's from then on; D7, D30."""
 
 import json
+import sys
 from typing import Any
 
+import click
 import pytest
 from tests.cli.town import Town
 from tests.service.world import LEDGER, header_step, route, rule
+
+from rollouts_gwapi_plugin.cli.connection import SECONDS, Connection
+from rollouts_gwapi_plugin.kube.deadline import Deadline, Timing
 
 PREFIX = {"type": "PathPrefix", "value": "/"}
 
@@ -185,3 +190,22 @@ def test_another_look_alike_comes_meanwhile(old: Town) -> None:
 
     assert (code, complaint) == (0, "")
     assert [one["rule"] for one in old.json("adopt", "web")] == [2, 4, 5]
+
+
+def test_a_person_takes_time(old: Town, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The time until the answer is not taken from that of the writes after it."""
+    now = [0.0]
+    timing = Timing(clock=lambda: now[0])
+
+    def answer(*_: Any, **__: Any) -> bool:
+        now[0] += 2 * SECONDS
+        return True
+
+    monkeypatch.setattr(Connection, "deadline", lambda _: Deadline.after(SECONDS, timing=timing))
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
+    monkeypatch.setattr(click, "confirm", answer)
+
+    code, text, complaint = old.run(*CHOICE)
+
+    assert (code, complaint) == (0, "")
+    assert "on record in ConfigMap" in text

@@ -9,7 +9,9 @@ import pytest
 from tests.cli.town import Town
 from tests.service.world import LEDGER, header_step, route, rule
 
+from rollouts_gwapi_plugin.cli.connection import SECONDS, Connection
 from rollouts_gwapi_plugin.cli.main import run
+from rollouts_gwapi_plugin.kube.deadline import Deadline, Timing
 from rollouts_gwapi_plugin.kube.discovery import Discovery
 
 DROPS = " drops the entry and keeps the rule"
@@ -200,6 +202,22 @@ def test_no_cluster(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
         ("API server", "error"),
     ]
     assert run(["doctor", "--sha256", "0"]) == 2
+
+
+def test_many_rollouts_take_time(sound: Town, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each Rollout has its own time: what the others took is not missing where its record is read."""
+    now = [0.0]
+
+    def later(_: Connection) -> Deadline:
+        now[0] += SECONDS / 4
+        return Deadline.after(SECONDS, timing=Timing(clock=lambda: now[0]))
+
+    web = sound.api.read("Rollout", "shop", "web")
+    del web["metadata"]["resourceVersion"], web["metadata"]["uid"]
+    sound.api.create({**web, "metadata": {**web["metadata"], "name": "api"}})
+    monkeypatch.setattr(Connection, "deadline", later)
+
+    assert sound.bad() == []
 
 
 def test_named_rollouts_only(sound: Town) -> None:

@@ -73,6 +73,7 @@ def adopt_rule(connection: Connection, subject: Subject, choice: Choice, output:
             to.print(f"note: {choice.managed_route} is none of the Rollout's managed routes ({names})", soft_wrap=True)
     _ask(choice, subject)
     record = _record(rule.purpose, choice, mark)
+    subject.renew(connection)
     subject.session.put(found.target.kind.family, found.target.name, lambda there: there.union(record))
     subject.session.forget()
     _check(survey(connection, subject), found, rule, Owned(rule.purpose, choice.managed_route), mark)

@@ -6,12 +6,11 @@ annotation on routes, and by what the command line says.
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final
 
 from pydantic import ValidationError
 
 from rollouts_gwapi_plugin.cli.connection import Connection
-from rollouts_gwapi_plugin.errors import ConfigError, NotFound, PluginError
+from rollouts_gwapi_plugin.errors import ConfigError, NotFound, PluginError, shown
 from rollouts_gwapi_plugin.model.base import JsonObject
 from rollouts_gwapi_plugin.model.config import DEFAULT_LABEL_KEY, DEFAULT_LABEL_VALUE, PluginConfig
 from rollouts_gwapi_plugin.model.configuration import Configuration, parse_configuration
@@ -21,9 +20,6 @@ from rollouts_gwapi_plugin.routes.desired import Desired, Label, base_desired
 from rollouts_gwapi_plugin.service.ledger_session import LedgerSession
 from rollouts_gwapi_plugin.service.plugin_key import KNOWN_KEYS, plugin_key
 from rollouts_gwapi_plugin.service.targets import route_namespace
-
-# As much of a wrong value as a message shows.
-MAX_SHOWN: Final = 80
 
 
 @dataclass(frozen=True)
@@ -41,6 +37,10 @@ class Subject:
     def key(self) -> str:
         """`namespace/name`."""
         return self.desired.rollout
+
+    def renew(self, connection: Connection) -> None:
+        """Give the record the time for what comes next: a person, or other Rollouts, may have taken all of it."""
+        self.session.deadline = connection.deadline()
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def read_rollout(raw: JsonObject) -> Rollout:
     except ValidationError as error:
         metadata = raw.get("metadata") or {}
         wrong = "; ".join(
-            f"{'.'.join(str(part) for part in item['loc'])}: found {str(item['input'])[:MAX_SHOWN]!r}, {item['msg']}"
+            f"{'.'.join(str(part) for part in item['loc'])}: found {shown(item['input'])}, {item['msg']}"
             for item in error.errors()
         )
         raise ConfigError(f"Rollout {metadata.get('namespace', '')}/{metadata.get('name', '')}: {wrong}") from error

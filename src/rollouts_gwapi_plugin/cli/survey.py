@@ -33,6 +33,7 @@ from rollouts_gwapi_plugin.service.targets import Target, find_targets, read_tar
 
 def survey(connection: Connection, subject: Subject) -> list[RouteFound]:
     """Look at every route of the Rollout, those that left its configuration behind the others."""
+    subject.renew(connection)
     deadline = connection.deadline()
     configured = find_targets(connection.cluster, subject.config, subject.namespace, deadline)
     places = {(target.kind.family, target.name) for target in configured}

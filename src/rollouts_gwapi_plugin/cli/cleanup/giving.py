@@ -5,7 +5,7 @@ both are read and computed again. What cannot be done on one route does not keep
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 from rollouts_gwapi_plugin.cli.connection import Connection
@@ -70,7 +70,8 @@ class Giving:
 
     def carry_out(self, plans: Sequence[RoutePlan]) -> list[str]:
         """Write what the plans say; return what went wrong."""
-        session = replace(self.subject.session, deadline=self.connection.deadline())
+        self.subject.renew(self.connection)
+        session = self.subject.session
         session.forget()
         wrong = []
         for plan in plans:
