@@ -133,7 +133,6 @@ class Canary(Frozen):
     ping_pong: PingPong | None = None
     steps: Annotated[tuple[Step, ...], BeforeValidator(_none_to_empty)] = ()
     traffic_routing: TrafficRouting | None = None
-    dynamic_stable_scale: bool = False
 
 
 class Strategy(Frozen):
@@ -154,7 +153,6 @@ class ObjectMeta(Frozen):
     name: Text = ""
     namespace: Text = ""
     uid: Text = Field(default="", validation_alias=names("uid", "UID"))
-    generation: Number = 0
     resource_version: Text = ""
     annotations: StringMap = Field(default_factory=dict)
 
@@ -163,22 +161,13 @@ class WeightDestination(Frozen):
     """A Service with its share of the traffic, in the controller's words."""
 
     service_name: Text = ""
-    pod_template_hash: Text = ""
     weight: Number = 0
-
-
-class CanaryWeights(Frozen):
-    """`status.canary.weights`, as of the previous reconcile."""
-
-    additional: Annotated[tuple[WeightDestination, ...], BeforeValidator(_none_to_empty)] = ()
 
 
 class CanaryStatus(Frozen):
     """`status.canary`."""
 
     stable_ping_pong: Annotated[Literal["", "ping", "pong"], BeforeValidator(_none_to_text)] = ""
-    current_experiment: Text = ""
-    weights: CanaryWeights | None = None
 
 
 class RolloutStatus(Frozen):

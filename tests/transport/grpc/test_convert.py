@@ -24,8 +24,8 @@ def test_weights_and_destinations() -> None:
 
     assert call.rollout.key == "shop/demo"
     assert call.desired_weight == 0
-    got = [(each.service_name, each.pod_template_hash, each.weight) for each in call.additional_destinations]
-    assert got == [("a", "h", 5), ("b", "", 0)]
+    got = [(each.service_name, each.weight) for each in call.additional_destinations]
+    assert got == [("a", 5), ("b", 0)]
 
 
 def test_a_header_route() -> None:
