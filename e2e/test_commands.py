@@ -1,4 +1,4 @@
-"""Commands that fail or hang, of a case's target and of the cluster: each is told with what it said."""
+"""Commands that fail or hang: each is told with what it said."""
 
 from pathlib import Path
 
@@ -7,10 +7,9 @@ from click.testing import CliRunner
 
 from e2e.cluster import cli, network, process, tools
 from e2e.cluster.cluster import Cluster
+from e2e.cluster.process import CommandFailed
 from e2e.cluster.settings import Settings
 from e2e.cluster.tools import Tools
-from e2e.runner import target
-from e2e.runner.target import CommandFailed, run_command
 
 pytestmark = pytest.mark.e2e_short
 
@@ -18,21 +17,14 @@ HANGING: list[str | Path] = ["tail", "--follow", "/dev/null"]
 FAILING: list[str | Path] = ["sh", "-c", "echo why >&2; exit 3"]
 
 
-def test_a_hanging_command_fails_the_case(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A command of a case that does not end is a finding, with how long it was waited for."""
-    monkeypatch.setattr(target, "_COMMAND_SECONDS", 0.1)
-
-    with pytest.raises(CommandFailed, match=r"tail --follow /dev/null: no end after 0\.1 s"):
-        run_command([str(part) for part in HANGING], {"PATH": "/usr/bin:/bin"})
-
-
-def test_the_clusters_commands_say_why_they_failed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A command of the cluster that fails or hangs is a RuntimeError with its error output, or with the time."""
+def test_commands_say_why_they_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A command that fails or hangs is told with its error output, or with how long it was waited for."""
     assert process.run(["cat"], text="read back") == "read back"
-    with pytest.raises(RuntimeError, match=r"exit 3: why$"):
+    assert process.run(["printenv"], environment={"PATH": "/usr/bin:/bin"}) == "PATH=/usr/bin:/bin\n"
+    with pytest.raises(CommandFailed, match=r"exit 3: why$"):
         process.run(FAILING)
     monkeypatch.setattr(process, "RUN_SECONDS", 0.1)
-    with pytest.raises(RuntimeError, match=r"tail --follow /dev/null: no end after 0\.1 s"):
+    with pytest.raises(CommandFailed, match=r"tail --follow /dev/null: no end after 0\.1 s"):
         process.run(HANGING)
 
 

@@ -7,9 +7,10 @@ from typing import cast
 import pytest
 
 from builder.tree import LOADER
+from e2e.cluster.process import CommandFailed
 from e2e.runner import target
 from e2e.runner.api import Api, ApiTrouble, JsonObject
-from e2e.runner.target import CommandFailed, KubeconfigTarget, make_gateway
+from e2e.runner.target import KubeconfigTarget, make_gateway
 
 pytestmark = pytest.mark.e2e_short
 

@@ -8,13 +8,14 @@ from typing import Any, cast
 import pytest
 from pydantic import ValidationError
 
+from e2e.cluster.process import CommandFailed
 from e2e.load.traffic import Traffic
-from e2e.runner import story
+from e2e.runner import report, story
 from e2e.runner.actions import Scene
 from e2e.runner.api import Api, ApiTrouble
 from e2e.runner.case import CASES, Case, read
 from e2e.runner.expectations import Before
-from e2e.runner.target import CommandFailed, Target
+from e2e.runner.target import Target
 from e2e.runner.telling import Telling
 
 pytestmark = pytest.mark.e2e_short
@@ -31,6 +32,20 @@ class Cluster:
     broken: str = ""
     commands: list[list[str]] = field(default_factory=list)
     can: frozenset[str] = frozenset({"count"})
+    image: str = "echo"
+    gateway_class: str = "eg"
+    exact: bool = True
+
+    def api(self) -> None:
+        """Nobody reads objects here."""
+
+    def address(self) -> str:
+        """Nobody asks there."""
+        return "127.0.0.1"
+
+    def values(self) -> dict[str, str]:
+        """Nothing is configured."""
+        return {}
 
     def run(self, command: Sequence[str], *, text: str | None = None) -> str:
         """Note the command, or refuse it."""
@@ -144,6 +159,25 @@ def test_only_served_kinds_are_deleted() -> None:
 
     assert [command[3:5] for command in cluster.commands[1:2]] == [["delete", "httproutes,grpcroutes,tlsroutes"]]
     assert cluster.commands[-1][1:4] == ["delete", "namespace", "shop"]
+
+
+def test_a_failed_clean_up_hides_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """What went wrong in a stage is told beside what went wrong after it."""
+    cluster = Cluster(broken="error: no end after 180 s")
+    monkeypatch.setattr(story, "_tell_in_namespace", _wait_in_vain)
+    monkeypatch.setattr(report, "explain", lambda *_: "explained")
+
+    telling = story.tell(_case(), cast("Target", cluster), tmp_path)
+
+    assert telling.findings == [
+        "stage 'before the first stage': in vain",
+        "before the story, or cleaning up after it: error: no end after 180 s",
+    ]
+    assert telling.explanation == "explained"
+
+
+def _wait_in_vain(*_: object) -> None:
+    raise TimeoutError("in vain")
 
 
 def test_other_trouble_with_the_routes_is_told() -> None:

@@ -16,7 +16,7 @@ from typing import Any
 
 import yaml
 
-from e2e.cluster import controller
+from e2e.cluster import controller, process
 from e2e.cluster.settings import PLUGIN_RIGHTS, REPOSITORY
 from e2e.load.cohort import Cohort, Protocol
 from e2e.load.generator import ask
@@ -24,7 +24,7 @@ from e2e.load.traffic import Load, Traffic
 from e2e.readme import commands
 from e2e.runner.api import Api, JsonObject, RouteWatch
 from e2e.runner.match import differences
-from e2e.runner.target import LocalTarget, run_command
+from e2e.runner.target import LocalTarget
 from e2e.waiting import NotYet, until
 
 EXAMPLES = REPOSITORY / "examples"
@@ -140,9 +140,8 @@ class Walk:
             if re.match(pattern, command):
                 instead(self, command)
                 return
-        run_command(
-            ["bash", "-euo", "pipefail", "-c", f"cd '{REPOSITORY}' && {command}"], self.target.cluster.environment()
-        )
+        script = ["bash", "-euo", "pipefail", "-c", f"cd '{REPOSITORY}' && {command}"]
+        process.run(script, environment=self.target.cluster.environment())
 
     def look(self) -> None:
         """Let each cohort ask as often as a reader would."""

@@ -11,6 +11,7 @@ import click
 
 from e2e.cluster import controller, network, process, tools
 from e2e.cluster.cluster import Cluster, InUse, open_cluster
+from e2e.cluster.process import CommandFailed
 from e2e.cluster.settings import Settings, cache_root
 
 
@@ -39,7 +40,7 @@ def _trouble_told() -> Iterator[None]:
     """End with a line that says what went wrong instead of a traceback."""
     try:
         yield
-    except (InUse, TimeoutError, RuntimeError, FileNotFoundError, subprocess.CalledProcessError) as error:
+    except (InUse, TimeoutError, CommandFailed, FileNotFoundError, subprocess.CalledProcessError) as error:
         raise click.ClickException(str(error)) from error
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from e2e.cluster import controller, controlplane, gateway, network, pods, process, tools
+from e2e.cluster.process import CommandFailed
 from e2e.cluster.settings import CONTROLLER_NAMESPACE, PLUGIN_RIGHTS, Settings
 from e2e.cluster.tools import Tools
 
@@ -130,7 +131,7 @@ class Cluster:
         files += sorted((argo / "crds").glob("*-crd.yaml"))
         # Nothing is there yet, and `create` costs half of what a server-side apply of these large schemas does.
         self.kubectl("create", *(f"--filename={path}" for path in files))
-        with suppress(RuntimeError):  # it exists
+        with suppress(CommandFailed):  # it exists
             self.kubectl("create", "namespace", CONTROLLER_NAMESPACE)
         rights = [argo / name for name in _ARGO_MANIFESTS] + [PLUGIN_RIGHTS]
         self.kubectl(

@@ -9,7 +9,7 @@ import urllib.request
 from pathlib import Path
 
 from e2e.cluster import certificates, process
-from e2e.cluster.process import Command
+from e2e.cluster.process import Command, CommandFailed
 from e2e.cluster.settings import (
     API_ADDRESS,
     API_PORT,
@@ -135,7 +135,7 @@ def kubectl(settings: Settings, tools: Tools, *arguments: str, text: str | None 
     """Run kubectl as the administrator; return what it printed, or nothing where it failed and `check` is off."""
     try:
         return process.run([tools.path("kubectl"), f"--kubeconfig={settings.kubeconfig}", *arguments], text=text)
-    except RuntimeError:
+    except CommandFailed:
         if check:
             raise
         return ""

@@ -9,6 +9,7 @@ import os
 import select
 import signal
 import subprocess
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,7 +19,7 @@ Command = list[str | Path]
 
 # What a program gets between SIGTERM and SIGKILL.
 STOP_SECONDS = 10.0
-# Until a command has ended: each takes less than a second on a machine that is not stuck.
+# Until a command has ended: most take less than a second, a deletion that waits for finalizers some; more is a hang.
 RUN_SECONDS = 180.0
 
 
@@ -30,15 +31,21 @@ class Note:
     started: int
 
 
-def run(command: Command, *, text: str | None = None) -> str:
-    """Run a command to its end and return its output; RuntimeError says what it said if it failed or did not end."""
+class CommandFailed(RuntimeError):  # noqa: N818 - reads well where it is caught
+    """A command ended with another code than 0, or not at all; its error output is the text."""
+
+
+def run(command: Sequence[str | Path], *, text: str | None = None, environment: Mapping[str, str] | None = None) -> str:
+    """Run a command to its end and return its output, or raise CommandFailed."""
     said = " ".join(str(part) for part in command)
     try:
-        done = subprocess.run(command, input=text, capture_output=True, text=True, check=False, timeout=RUN_SECONDS)
+        done = subprocess.run(
+            command, input=text, env=environment, capture_output=True, text=True, check=False, timeout=RUN_SECONDS
+        )
     except subprocess.TimeoutExpired as error:
-        raise RuntimeError(f"{said}: no end after {RUN_SECONDS:g} s") from error
-    if done.returncode:
-        raise RuntimeError(f"{said}: {done.stderr.strip() or done.stdout.strip()}")
+        raise CommandFailed(f"{said}: no end after {RUN_SECONDS:g} s") from error
+    if done.returncode != 0:
+        raise CommandFailed(f"{said}: {done.stderr.strip() or done.stdout.strip()}")
     return done.stdout
 
 

@@ -6,10 +6,11 @@ from typing import Any
 
 import yaml
 
+from e2e.cluster.process import CommandFailed
 from e2e.runner.api import Api, RouteWatch
 from e2e.runner.case import Action, Case, fill
 from e2e.runner.match import differences
-from e2e.runner.target import CommandFailed, Target
+from e2e.runner.target import Target
 from e2e.waiting import until
 
 # Until the moment of a kill comes; and how often is looked for it: the calls that it is meant for last some 10 ms.

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from e2e.cluster.process import CommandFailed
 from e2e.load import generator
 from e2e.load.cohort import Cohort
 from e2e.load.record import Record
@@ -21,7 +22,7 @@ from e2e.runner.api import ApiTrouble, RouteWatch
 from e2e.runner.case import Case, CohortPart, Losses, Stage
 from e2e.runner.expectations import Before, remember, unfulfilled
 from e2e.runner.received import wrong_received
-from e2e.runner.target import GATEWAY_NAME, GATEWAY_NAMESPACE, PORTS, CommandFailed, Target
+from e2e.runner.target import GATEWAY_NAME, GATEWAY_NAMESPACE, PORTS, Target
 from e2e.runner.telling import Telling, Told
 from e2e.waiting import NotYet, until
 
@@ -34,6 +35,8 @@ SLOWER = 4.0
 # Different ways of failing that a finding names; all are in the records.
 _LOSSES_NAMED = 5
 ROUTES = ("httproutes", "grpcroutes", "tcproutes", "tlsroutes", "udproutes")
+# What goes wrong with a case or its cluster; all else is a fault of the runner.
+_TROUBLE = (CommandFailed, ApiTrouble, GeneratorFailed, TimeoutError)
 _NOT_SERVED = re.compile(r"the server doesn't have a resource type \"(\w+)\"")
 
 
@@ -45,16 +48,23 @@ def tell(case: Case, target: Target, folder: Path) -> Telling:
     telling = Telling(case, namespace, time.monotonic(), exact)
     api = target.api()
     scene = Scene(case, target, api, telling.namespace, _values(case, target, telling.namespace))
-    with _namespace(scene), ExitStack() as stack:
-        try:
-            _tell_in_namespace(scene, telling, folder, stack)
-        except (CommandFailed, ApiTrouble, GeneratorFailed, TimeoutError) as trouble:
-            stage = telling.stages[-1].stage.name if telling.stages else "before the first stage"
-            telling.findings.insert(0, f"stage {stage!r}: {trouble}")
-        if telling.findings:
-            telling.explanation = report.explain(telling, target, api, folder)
+    try:
+        with _namespace(scene), ExitStack() as stack:
+            _tell_or_find(scene, telling, folder, stack)
+            if telling.findings:
+                telling.explanation = report.explain(telling, target, api, folder)
+    except _TROUBLE as trouble:  # with it the findings would be lost
+        telling.findings.append(f"before the story, or cleaning up after it: {trouble}")
     report.write_graph(telling, folder)
     return telling
+
+
+def _tell_or_find(scene: Scene, telling: Telling, folder: Path, stack: ExitStack) -> None:
+    try:
+        _tell_in_namespace(scene, telling, folder, stack)
+    except _TROUBLE as trouble:
+        stage = telling.stages[-1].stage.name if telling.stages else "before the first stage"
+        telling.findings.insert(0, f"stage {stage!r}: {trouble}")
 
 
 def _tell_in_namespace(scene: Scene, telling: Telling, folder: Path, stack: ExitStack) -> None:

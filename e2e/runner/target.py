@@ -7,7 +7,6 @@ do is not in `can`; a case that needs it is left out there, visibly.
 import hashlib
 import json
 import os
-import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,6 +16,7 @@ from typing import Any, Protocol
 
 from e2e.cluster import controller, network, pods, process
 from e2e.cluster.cluster import Cluster, log_tail
+from e2e.cluster.process import CommandFailed
 from e2e.cluster.settings import CONTROLLER_NAMESPACE, FILES_PORT, GATEWAY_CLASS, NODE_ADDRESS, Rollouts
 from e2e.runner.api import Api, ApiTrouble
 from e2e.runner.case import Configure
@@ -26,8 +26,6 @@ from e2e.waiting import NotYet, until
 GATEWAY_NAMESPACE = "e2e-gateway"
 GATEWAY_NAME = "e2e"
 PORTS: Mapping[str, int] = {"http": 10080, "grpc": 10080, "tcp": 10001, "tls": 10443, "udp": 10053}
-# A deletion that waits for finalizers takes seconds; what takes longer hangs.
-_COMMAND_SECONDS = 180.0
 # Until a node has started again what was killed: it waits longer from time to time, 40 s for the third.
 BACK_SECONDS = 180.0
 # Until a new gateway's image is pulled.
@@ -119,30 +117,6 @@ def make_gateway(target: Target) -> None:
     target.wait_for_gateway()
 
 
-class CommandFailed(Exception):  # noqa: N818 - reads well where it is caught
-    """A command ended with another code than 0, or not at all."""
-
-
-def run_command(command: Sequence[str], environment: Mapping[str, str], text: str | None = None) -> str:
-    """Run a command; its error output is the message of what is raised."""
-    said = " ".join(command)
-    try:
-        done = subprocess.run(
-            command,
-            env=dict(environment),
-            input=text,
-            text=True,
-            capture_output=True,
-            check=False,
-            timeout=_COMMAND_SECONDS,
-        )
-    except subprocess.TimeoutExpired as error:
-        raise CommandFailed(f"{said}: no end after {_COMMAND_SECONDS:g} s") from error
-    if done.returncode != 0:
-        raise CommandFailed(f"{said}: {done.stderr.strip() or done.stdout.strip()}")
-    return done.stdout
-
-
 @dataclass
 class LocalTarget:
     """The cluster of e2e/cluster."""
@@ -172,9 +146,8 @@ class LocalTarget:
 
     def run(self, command: Sequence[str], *, text: str | None = None) -> str:
         """As `Target.run`."""
-        environment = self.cluster.environment()
         program = self.cluster.tools.program(command[0])
-        return run_command([program, *command[1:]], environment, text)
+        return process.run([program, *command[1:]], text=text, environment=self.cluster.environment())
 
     def address(self) -> str:
         """As `Target.address`."""
@@ -274,7 +247,7 @@ class KubeconfigTarget:
 
     def run(self, command: Sequence[str], *, text: str | None = None) -> str:
         """As `Target.run`."""
-        return run_command(command, {**os.environ, "KUBECONFIG": str(self.kubeconfig)}, text)
+        return process.run(command, text=text, environment={**os.environ, "KUBECONFIG": str(self.kubeconfig)})
 
     def address(self) -> str:
         """As `Target.address`."""
