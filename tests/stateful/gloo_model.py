@@ -1,37 +1,18 @@
 """What must hold on a RouteTable at every moment, judged without the plugin's own code.
 
-Managed routes bear names with a prefix that the user of these tests never gives to a route, and experiment Services
-theirs. The user's routes are told by their order. Weights: the sum is 100, and zero is absent, but for a pair that is
-back as the user wrote it.
+The user's routes are told by their order. Weights: the sum is 100, and zero is absent, but for a pair that is back as
+the user wrote it.
 """
 
-import json
 from copy import deepcopy
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
-Json = dict[str, Any]
-MANAGED_PREFIX = "m-"
-EXPERIMENT_PREFIX = "exp-"
+from tests.service.gloo.world import HEADER_LABEL, MIRROR_LABEL
+from tests.stateful.records import EXPERIMENT_PREFIX, Json, Pair, Records, is_managed
+
+LEDGER_KEYS = ("routeTableManagedHeaderRoutes", "routeTableManagedMirrorRoutes")
 SECTIONS = ("http", "tcp", "tls")
-HEADER_LABEL = "rollouts.argoproj.io/header-route"
-MIRROR_LABEL = "rollouts.argoproj.io/mirror-route"
-KEPT = "rollouts.argoproj.io/glooplatform-destinations"
 FULL = 100
-
-
-@dataclass(frozen=True)
-class GlooPair:
-    """One Rollout's Services."""
-
-    rollout: str
-    stable: str
-    canary: str
-
-
-def is_managed(item: Json) -> bool:
-    """Whether the route is the plugin's."""
-    return str(item.get("name", "")).startswith(MANAGED_PREFIX)
 
 
 def destinations(item: Json) -> list[Json]:
@@ -58,14 +39,18 @@ def users_of(spec: Json) -> dict[str, list[Json]]:
     return {section: [item for item in spec.get(section, []) if not is_managed(item)] for section in SECTIONS}
 
 
+def route_of(policy: Json) -> str:
+    """Return the name of the managed route that a MirrorPolicy is for."""
+    return str(policy["metadata"]["annotations"]["rollouts.argoproj.io/managed-route"]).partition("/")[2]
+
+
 @dataclass
 class GlooJudge:
     """Checks the RouteTable after every single write."""
 
-    pairs: tuple[GlooPair, ...]
+    pairs: tuple[Pair, ...]
     users: dict[str, list[Json]]
-    # Managed routes and policies whose record somebody destroyed; until it is made anew they have none.
-    unrecorded: set[str] = field(default_factory=set)
+    records: Records
 
     def check(self, table: Json, policies: list[Json], ledger: Json) -> None:
         """Raise AssertionError where an invariant does not hold."""
@@ -79,7 +64,9 @@ class GlooJudge:
         assert len(all_names) == len(set(all_names)), f"M5: names are not unique: {all_names}"
         for item in managed:
             self._check_managed(item)
-        self._check_records(managed, policies, ledger)
+        for policy in policies:
+            self._check_policy(policy)
+        self.records.check({item["name"] for item in managed} | {route_of(policy) for policy in policies}, ledger)
 
     def _check_users(self, now: Json, wrote: Json) -> None:
         assert self._rest(now) == self._rest(wrote), f"U1: {now} was {wrote}"
@@ -131,30 +118,11 @@ class GlooJudge:
         """Whether the destinations are those of a route of the user's, zeros included."""
         return any(destinations(item) == destinations(wrote) for wrote in self.users["http"])
 
-    def _check_records(self, managed: list[Json], policies: list[Json], ledger: Json) -> None:
-        recorded = recorded_names(ledger)
-        self.unrecorded -= recorded
-        orphans = {item["name"] for item in managed} - recorded - self.unrecorded
-        assert not orphans, f"M4: routes without a record: {orphans}, ledger {ledger}"
-        for policy in policies:
-            selected = policy["spec"]["applyToRoutes"]
-            labels = [entry["route"]["labels"] for entry in selected]
-            assert labels, f"a policy of the whole workspace: {policy}"
-            assert all(MIRROR_LABEL in found for found in labels), f"a policy of many routes: {policy}"
-            route = policy["metadata"]["annotations"]["rollouts.argoproj.io/managed-route"].partition("/")[2]
-            assert route in recorded | self.unrecorded, f"M4: a policy without a record: {route}, ledger {ledger}"
-
-
-def recorded_names(ledger: Json) -> set[str]:
-    """Return the names of managed routes that the ledger records."""
-    found: set[str] = set()
-    for key in ("routeTableManagedHeaderRoutes", "routeTableManagedMirrorRoutes"):
-        value = json.loads(ledger[key]) if key in ledger else {"rollouts": {}}
-        for entries in value["rollouts"].values():
-            for managed in entries["routes"].values():
-                for record in managed.values():
-                    found |= {rule["name"] for rule in record["rules"]}
-    return found
+    @staticmethod
+    def _check_policy(policy: Json) -> None:
+        labels = [entry["route"]["labels"] for entry in policy["spec"]["applyToRoutes"]]
+        assert labels, f"a policy of the whole workspace: {policy}"
+        assert all(MIRROR_LABEL in found for found in labels), f"a policy of many routes: {policy}"
 
 
 def _bare(raw: Json) -> Json:

@@ -1,7 +1,8 @@
-"""The stateful test finds bugs: three are planted, and each must be found.
+"""The stateful tests find bugs: some are planted in each, and each must be found.
 
-They are what the first plugins of this kind got wrong: the route before its record, an index for an identity, and a
-weight written into a header rule.
+They are what plugins of these kinds got wrong. For HTTPRoutes: the route before its record, an index for an identity,
+and a weight written into a header rule. For RouteTables: the step's matcher beside the route's own, a weight of 0
+beside a full 100, a MirrorPolicy before its record, and a managed route taken for a source.
 """
 
 from collections.abc import Callable
@@ -10,10 +11,15 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
-from tests.stateful.machine import Machine
+from tests.stateful.gloo_machine import GlooMachine
+from tests.stateful.http_machine import HttpMachine
+from tests.stateful.rollout_machine import RolloutMachine
 
+from rollouts_gwapi_plugin.model.base import JsonObject
 from rollouts_gwapi_plugin.model.routes import BackendRef, Rule
 from rollouts_gwapi_plugin.routes import headers, managed
+from rollouts_gwapi_plugin.routes.gloo import managed as gloo_managed
+from rollouts_gwapi_plugin.routes.gloo import marks, weights
 from rollouts_gwapi_plugin.routes.managed import Claim, Owned, Purpose
 from rollouts_gwapi_plugin.routes.pair import Pair
 from rollouts_gwapi_plugin.routes.sources import canary_of
@@ -22,8 +28,8 @@ from rollouts_gwapi_plugin.service.transaction import Transaction
 Plant = Callable[[pytest.MonkeyPatch], None]
 
 
-def _route_before_record(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leave the write-ahead out; the record comes with the sweep, behind the route."""
+def _no_record_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave the write-ahead out; the record comes with the sweep, behind the route and its policies."""
 
     def skip(*_arguments: Any, **_options: Any) -> None:
         return None
@@ -52,22 +58,50 @@ def _weight_in_the_header_rule(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(headers, "canary_of", with_weight)
 
 
+def _matcher_beside_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave the source's matcher as it is: it is one of several alternatives then."""
+
+    def beside(matcher: JsonObject, _headers: Any) -> JsonObject:
+        return matcher
+
+    monkeypatch.setattr(gloo_managed, "with_headers", beside)
+
+
+def _zero_weights(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave what the user wrote in the route with a weight of 0."""
+    monkeypatch.setattr(weights.Scale, "keeps_zero", True)
+
+
+def _managed_routes_are_the_users(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Recognise no managed route again: each call makes another one."""
+    monkeypatch.setattr(marks.Claim, "owner", lambda _claim, _item: None)
+
+
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize(
-    ("plant", "invariant"),
-    [(_route_before_record, "M4"), (_index_for_identity, "U1|M4|A1|W3"), (_weight_in_the_header_rule, "W2|W3")],
-    ids=["route-before-record", "index-for-identity", "weight-in-header-rule"],
+    ("machine", "plant", "invariant"),
+    [
+        pytest.param(HttpMachine, _no_record_ahead, "M4", id="route-before-record"),
+        pytest.param(HttpMachine, _index_for_identity, "U1|M4|A1|W3", id="index-for-identity"),
+        pytest.param(HttpMachine, _weight_in_the_header_rule, "W2|W3", id="weight-in-header-rule"),
+        pytest.param(GlooMachine, _matcher_beside_the_others, "M3", id="matcher-beside"),
+        pytest.param(GlooMachine, _zero_weights, "the sum is not 100", id="zero-weights"),
+        pytest.param(GlooMachine, _no_record_ahead, "M4", id="policy-before-record"),
+        pytest.param(GlooMachine, _managed_routes_are_the_users, "M4|A1|W", id="ours-for-the-users"),
+    ],
 )
-def test_a_planted_bug_is_found(plant: Plant, invariant: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_planted_bug_is_found(
+    machine: type[RolloutMachine], plant: Plant, invariant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """With the bug planted, some life breaks the invariant that stands against it."""
     plant(monkeypatch)
 
     with pytest.raises(AssertionError, match=invariant):
         run_state_machine_as_test(
-            Machine,
+            machine,
             settings=settings(
-                max_examples=100,
-                stateful_step_count=40,
+                max_examples=60,
+                stateful_step_count=30,
                 deadline=None,
                 derandomize=True,
                 database=None,
