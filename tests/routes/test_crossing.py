@@ -1,24 +1,20 @@
 """Managed rules that answer what another source rule answered, judged by the reference Gateway."""
 
-from dataclasses import replace
 from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.routes.test_precedence import DESIRED, MATCHES, kinds, requests
+from tests.routes.overlaps import DESIRED, MATCHES, answered, both_steps, kinds, managed
 from tests.service.world import route, rule
-from tests.strategies import Json, header_steps, mirror_steps
+from tests.strategies import Json
 
-from rollouts_gwapi_plugin.embedded.dataplane import matching
-from rollouts_gwapi_plugin.embedded.dataplane.matching import RouteTable
-from rollouts_gwapi_plugin.errors import RouteError
-from rollouts_gwapi_plugin.model.rollout import SetHeaderRoute, SetMirrorRoute
+from rollouts_gwapi_plugin.model.rollout import SetHeaderRoute
 from rollouts_gwapi_plugin.model.routes import parse_route
 from rollouts_gwapi_plugin.routes.desired import ManagedStep
 from rollouts_gwapi_plugin.routes.kinds import KINDS
 from rollouts_gwapi_plugin.routes.notes import Note
-from rollouts_gwapi_plugin.routes.reconcile import Scope, set_managed_route, set_weight
-from rollouts_gwapi_plugin.routes.record import NOTHING_RECORDED, RecordView
+from rollouts_gwapi_plugin.routes.reconcile import Scope, set_managed_route
+from rollouts_gwapi_plugin.routes.record import NOTHING_RECORDED
 
 REASON = "ManagedRouteCrosses"
 
@@ -59,30 +55,12 @@ def test_every_request_that_changes_its_rule_is_told(data: st.DataObject, kind: 
     count = data.draw(st.integers(2, 3))
     some = st.lists(MATCHES[kind], min_size=1, max_size=2)
     raw = route(*(source(f"src-{number}", *data.draw(some)) for number in range(count)), kind=kind)
-    steps: list[ManagedStep] = [
-        SetHeaderRoute.model_validate(data.draw(header_steps("m-h"))),
-        SetMirrorRoute.model_validate(data.draw(mirror_steps("m-m", kind))),
-    ]
-    scope = Scope(KINDS[kind.removesuffix("Route").lower()], takes_headers=True)
-    desired = replace(DESIRED, managed_first=first)
-    now, view = parse_route(raw), NOTHING_RECORDED
-    for step in data.draw(st.permutations(steps)):
-        try:
-            outcome = set_managed_route(now, step, desired, view, scope)
-        except RouteError:
-            continue
-        now, view = outcome.route, RecordView(outcome.record, known=True)
-    texts = [note.text for note in set_weight(now, desired, view, scope).notes if note.reason == REASON]
-    expressions = data.draw(st.sampled_from(matching.Expressions))
-    before, after = (RouteTable([value], expressions=expressions) for value in (raw, now.dump()))
-    for _ in range(8):
-        request = data.draw(requests(kind))
-        lost, got = before.match(request), after.match(request)
-        if lost is None or got is None:
-            continue
-        was, now_is, by = answered_by(lost.rule), answered_by(got.rule), str(got.rule["name"])
+    now, notes = managed(raw, data.draw(both_steps(kind).flatmap(st.permutations)), first=first)
+    texts = [note.text for note in notes if note.reason == REASON]
+    for one in data.draw(answered(raw, now, 8)):
+        was, now_is, by = answered_by(one.before), answered_by(one.after), str(one.after["name"])
         told = any(was in text and now_is in text and by in text for text in texts)
-        assert was == now_is or told, (request, was, now_is, by, texts)
+        assert was == now_is or told, (one, texts)
 
 
 def test_a_source_that_has_the_steps_header_already() -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.routes.cohorts import header_steps, mirror_holds, mirror_steps, sent_headers, step_holds
 from tests.service.world import route, rule
 
 from rollouts_gwapi_plugin.embedded.dataplane.matching import RouteTable
@@ -28,14 +29,11 @@ from rollouts_gwapi_plugin.routes.record import NOTHING_RECORDED, RecordView
 Json = dict[str, Any]
 SCOPE = Scope(HTTP, takes_headers=True)
 NAMES = ("X-A", "x-b", "X-C")
-VALUES = ("1", "2")
 PATHS = ("/", "/a", "/a/b", "/b")
 PAIR = (("s", 70), ("c", 30))
 CANARY = (("c", 1),)
 
-headers = st.lists(st.sampled_from(NAMES), unique_by=str.lower, max_size=2).flatmap(
-    lambda names: st.tuples(*[st.tuples(st.just(name), st.sampled_from(VALUES)) for name in names])
-)
+headers = sent_headers(NAMES)
 
 
 @st.composite
@@ -77,28 +75,6 @@ def requests(draw: st.DrawFn) -> HttpRequest:
     return HttpRequest(method=draw(st.sampled_from(["GET", "POST"])), path=path, headers=sent)
 
 
-@st.composite
-def header_steps(draw: st.DrawFn, name: str = "m-h") -> SetHeaderRoute:
-    """Draw a header step; entries may share a name."""
-    entries = draw(st.lists(st.tuples(st.sampled_from(NAMES), st.sampled_from(VALUES)), min_size=1, max_size=3))
-    match = [{"headerName": header, "headerValue": {"exact": value}} for header, value in entries]
-    return SetHeaderRoute.model_validate({"name": name, "match": match})
-
-
-@st.composite
-def mirror_steps(draw: st.DrawFn) -> SetMirrorRoute:
-    """Draw a mirror step."""
-    entries = []
-    for _ in range(draw(st.integers(1, 2))):
-        entry: Json = {"headers": {name: {"exact": value} for name, value in draw(headers)}}
-        if draw(st.booleans()):
-            entry["method"] = {"exact": draw(st.sampled_from(["GET", "POST"]))}
-        if draw(st.booleans()):
-            entry["path"] = {draw(st.sampled_from(["prefix", "exact"])): draw(st.sampled_from(PATHS))}
-        entries.append(entry)
-    return SetMirrorRoute.model_validate({"name": "m-m", "match": entries, "percentage": 30})
-
-
 def desired(*, match_any: bool = False, first: bool = False) -> Desired:
     """Make what the calls here want."""
     return Desired(
@@ -114,30 +90,9 @@ def desired(*, match_any: bool = False, first: bool = False) -> Desired:
     )
 
 
-def step_holds(step: SetHeaderRoute, request: HttpRequest, *, match_any: bool) -> bool:
-    """Whether the request has what the step asks for: any entry, or one entry of each name (D13)."""
-    sent = {name.lower(): value for name, value in request.headers}
-    by_name: dict[str, list[bool]] = {}
-    for entry in step.match:
-        name = entry.header_name.lower()
-        assert entry.header_value is not None
-        by_name.setdefault(name, []).append(sent.get(name) == entry.header_value.exact)
-    return (any if match_any else all)(any(held) for held in by_name.values())
-
-
-def mirror_holds(step: SetMirrorRoute, request: HttpRequest) -> bool:
-    """Whether the request is what some entry of the step describes."""
-    sent = {name.lower(): value for name, value in request.headers}
-    for entry in step.match:
-        method = entry.method is None or entry.method.exact == request.method
-        path = entry.path is None or _path_holds(entry.path.exact, entry.path.prefix, request.path)
-        if method and path and all(sent.get(name.lower()) == asked.exact for name, asked in entry.headers.items()):
-            return True
-    return False
-
-
-def _path_holds(exact: str, prefix: str, path: str) -> bool:
-    return path == exact if exact else f"{path.rstrip('/')}/".startswith(f"{prefix.rstrip('/')}/")
+def within(path: str, prefix: str) -> bool:
+    """Whether the path is below the prefix, whole elements counted."""
+    return f"{path.rstrip('/')}/".startswith(f"{prefix.rstrip('/')}/")
 
 
 @dataclass(frozen=True)
@@ -196,7 +151,9 @@ def applied(raw: Json, *steps: SetHeaderRoute | SetMirrorRoute, wanted: Desired)
 
 
 @settings(max_examples=150)
-@given(raw=routes(), step=header_steps(), asked=st.lists(requests(), min_size=1, max_size=12), match_any=st.booleans())
+@given(
+    raw=routes(), step=header_steps(NAMES), asked=st.lists(requests(), min_size=1, max_size=12), match_any=st.booleans()
+)
 def test_a_header_route_takes_just_its_cohort(
     raw: Json,
     step: SetHeaderRoute,
@@ -215,14 +172,14 @@ def test_a_header_route_takes_just_its_cohort(
 
 
 @settings(max_examples=150)
-@given(raw=routes(), step=mirror_steps(), asked=st.lists(requests(), min_size=1, max_size=12))
+@given(raw=routes(), step=mirror_steps(NAMES, PATHS), asked=st.lists(requests(), min_size=1, max_size=12))
 def test_a_mirror_route_copies_just_what_it_says(raw: Json, step: SetMirrorRoute, asked: list[HttpRequest]) -> None:
     """Nobody's answer changes; what source and step both match is mirrored, nothing else."""
     after = applied(raw, step, wanted=desired())
     for request in asked if after is not None else []:
         assert after is not None
         before, now = reached(raw, request), reached(after.dump(), request)
-        mirrored = before is not None and before.is_source and mirror_holds(step, request)
+        mirrored = before is not None and before.is_source and mirror_holds(step, request, within)
         wanted = None if before is None else replace(before, mirrored=mirrored)
 
         assert wanted == now or may_change(raw, after, before, now)
@@ -231,8 +188,8 @@ def test_a_mirror_route_copies_just_what_it_says(raw: Json, step: SetMirrorRoute
 @settings(max_examples=80)
 @given(
     raw=routes(),
-    header=header_steps(),
-    mirror=mirror_steps(),
+    header=header_steps(NAMES),
+    mirror=mirror_steps(NAMES, PATHS),
     asked=st.lists(requests(), min_size=1, max_size=12),
     mirror_first=st.booleans(),
 )
@@ -254,7 +211,7 @@ def test_header_and_mirror_routes_together(
 
 
 @settings(max_examples=80)
-@given(raw=routes(), step=header_steps(), asked=st.lists(requests(), min_size=1, max_size=12))
+@given(raw=routes(), step=header_steps(NAMES), asked=st.lists(requests(), min_size=1, max_size=12))
 def test_weights_never_move_the_cohort(raw: Json, step: SetHeaderRoute, asked: list[HttpRequest]) -> None:
     """Whatever SetWeight does afterwards, the header cohort stays where it is (W3)."""
     after = applied(raw, step, wanted=desired())

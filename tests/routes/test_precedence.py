@@ -1,22 +1,17 @@
 """Ranks of matches, judged by the reference Gateway, and the warning where a managed rule overtakes a user's."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.routes.overlaps import MATCHES, answered, both_steps, kinds, managed, requests
 from tests.service.world import route, rule
-from tests.strategies import HEADERS, PATHS, VALUES, Json, grpc_matches, header_steps, http_matches, mirror_steps
+from tests.strategies import Json
 
-from rollouts_gwapi_plugin.embedded.dataplane import matching
 from rollouts_gwapi_plugin.embedded.dataplane.matching import RouteTable
-from rollouts_gwapi_plugin.embedded.dataplane.request import GrpcCall, HttpRequest, Request
-from rollouts_gwapi_plugin.errors import RouteError
-from rollouts_gwapi_plugin.model.rollout import SetHeaderRoute, SetMirrorRoute
-from rollouts_gwapi_plugin.model.routes import Rule, parse_route
-from rollouts_gwapi_plugin.routes.desired import Desired, ManagedStep
-from rollouts_gwapi_plugin.routes.kinds import KINDS
+from rollouts_gwapi_plugin.embedded.dataplane.request import Request
+from rollouts_gwapi_plugin.model.routes import Rule
 from rollouts_gwapi_plugin.routes.precedence import (
     Placed,
     contains,
@@ -25,33 +20,6 @@ from rollouts_gwapi_plugin.routes.precedence import (
     overtaking_notes,
     surely_outranks,
 )
-from rollouts_gwapi_plugin.routes.reconcile import Scope, set_managed_route, set_weight
-from rollouts_gwapi_plugin.routes.record import NOTHING_RECORDED, RecordView
-
-DESIRED = Desired(
-    rollout="shop/web",
-    rollout_name="web",
-    namespace="shop",
-    stable="s",
-    canary="c",
-    weight=30,
-    managed_names=("m-h", "m-m"),
-)
-
-
-@st.composite
-def requests(draw: st.DrawFn, kind: str) -> Request:
-    """Draw a request that has a chance to hit what `tests.strategies` draws."""
-    sent = tuple((name, draw(st.sampled_from(VALUES))) for name in HEADERS if draw(st.booleans()))
-    if kind == "GRPCRoute":
-        return GrpcCall(draw(st.sampled_from(["shop.Cart", "x"])), draw(st.sampled_from(["Get", "Put"])), headers=sent)
-    query = (("q", draw(st.sampled_from(VALUES))),) if draw(st.booleans()) else ()
-    path = draw(st.sampled_from([*PATHS, "/a/b/c", "/ab"]))
-    return HttpRequest(method=draw(st.sampled_from(["GET", "POST"])), path=path, query=query, headers=sent)
-
-
-MATCHES = {"HTTPRoute": http_matches(), "GRPCRoute": grpc_matches()}
-kinds = st.sampled_from(sorted(MATCHES))
 
 
 def hits(raw: Json, kind: str, request: Request, *others: Json) -> int | None:
@@ -110,31 +78,12 @@ def test_every_rule_that_loses_requests_is_told(
 ) -> None:
     """Where a request of a rule without the pair meets a managed rule afterwards, a warning names both."""
     raw = data.draw(overlapping(kind))
-    steps: list[ManagedStep] = [
-        SetHeaderRoute.model_validate(data.draw(header_steps("m-h"))),
-        SetMirrorRoute.model_validate(data.draw(mirror_steps("m-m", kind))),
-    ]
-    scope = Scope(KINDS[kind.removesuffix("Route").lower()], takes_headers=True)
-    desired = replace(DESIRED, managed_first=first)
-    now, view = parse_route(raw), NOTHING_RECORDED
-    for step in steps:
-        try:
-            outcome = set_managed_route(now, step, desired, view, scope)
-        except RouteError:
-            continue
-        now, view = outcome.route, RecordView(outcome.record, known=True)
-    texts = [
-        note.text for note in set_weight(now, desired, view, scope).notes if note.reason == "ManagedRouteOvertakes"
-    ]
-    expressions = data.draw(st.sampled_from(matching.Expressions))
-    before, after = (RouteTable([value], expressions=expressions) for value in (raw, now.dump()))
-    for _ in range(6):
-        request = data.draw(requests(kind))
-        lost, got = before.match(request), after.match(request)
-        if lost is None or got is None or not lost.rule.get("name") or str(got.rule.get("name", "")).startswith("user"):
-            continue
-        name, taken_by = lost.rule["name"], str(got.rule.get("name"))
-        assert any(name in text and taken_by in text for text in texts), (request, name, taken_by, texts)
+    now, notes = managed(raw, data.draw(both_steps(kind)), first=first)
+    texts = [note.text for note in notes if note.reason == "ManagedRouteOvertakes"]
+    for one in data.draw(answered(raw, now, 6)):
+        name, taken_by = one.before.get("name"), str(one.after.get("name"))
+        if name and not taken_by.startswith("user"):
+            assert any(name in text and taken_by in text for text in texts), (one, texts)
 
 
 def _rule(backends: str, *matches: Json, **fields: Any) -> Rule:

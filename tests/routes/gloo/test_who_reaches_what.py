@@ -10,6 +10,9 @@ from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.routes.cohorts import header_steps, mirror_holds, mirror_steps, sent_headers, step_holds
+from tests.service.gloo.world import http, table
+from tests.service.world import service
 
 from rollouts_gwapi_plugin.embedded.dataplane.request import HttpRequest
 from rollouts_gwapi_plugin.embedded.dataplane.routetable import GlooObjects, GlooTables
@@ -26,21 +29,11 @@ from rollouts_gwapi_plugin.routes.record import NOTHING_RECORDED, RecordView
 Json = dict[str, Any]
 SCOPE = Scope(ROUTE_TABLE, takes_headers=True)
 NAMES = ("X-A", "x-a", "X-B")
-VALUES = ("1", "2")
 KINDS_OF_ROUTE = ("s", "s40 x60", "x", "c")
 PATHS = ("/", "/a", "/a/b", "/A", "/b")
-SERVICES = [
-    {"metadata": {"name": name, "namespace": "shop"}, "spec": {"ports": [{"port": 80}]}} for name in ("s", "c", "x")
-]
+SERVICES = [service(name) for name in ("s", "c", "x")]
 
-headers = st.lists(st.sampled_from(NAMES), unique_by=str.lower, max_size=2).flatmap(
-    lambda names: st.tuples(*[st.tuples(st.just(name), st.sampled_from(VALUES)) for name in names])
-)
-
-
-def destination(name: str, weight: int | None = None) -> Json:
-    """Make a destination."""
-    return {"ref": {"name": name}, "port": {"number": 80}} | ({} if weight is None else {"weight": weight})
+headers = sent_headers(NAMES)
 
 
 @st.composite
@@ -53,10 +46,10 @@ def matchers(draw: st.DrawFn) -> Json:
             result["uri"]["ignoreCase"] = True
     if draw(st.integers(0, 2)) == 0:
         result["method"] = draw(st.sampled_from(["GET", "POST"]))
-    listed = [
-        {"name": name} | draw(st.sampled_from([{}, {"value": value}, {"value": value, "regex": True}]))
-        for name, value in draw(headers)
-    ]
+    listed: list[Json] = []
+    for name, value in draw(headers):
+        forms: list[Json] = [{}, {"value": value}, {"value": value, "regex": True}]
+        listed.append({"name": name, **draw(st.sampled_from(forms))})
     if listed and draw(st.integers(0, 2)) == 0:
         listed[0] = {**listed[0], "invertMatch": True}
     return result | ({"headers": listed} if listed else {})
@@ -67,17 +60,10 @@ def tables(draw: st.DrawFn) -> Json:
     """Draw a RouteTable: routes with the pair and others, in any order."""
     routes: list[Json] = []
     for index, refs in enumerate([*draw(st.lists(st.sampled_from(KINDS_OF_ROUTE), max_size=4)), "s"]):
-        found = []
-        for text in refs.split():
-            name = text.rstrip("0123456789")
-            found.append(destination(name, int(text[len(name) :]) if name != text else None))
-        route: Json = {"name": f"r{index}", "forwardTo": {"destinations": found}}
+        route = http(refs, f"r{index}")
         listed = draw(st.lists(matchers(), max_size=2))
         routes.append(route | ({"matchers": listed} if listed else {}))
-    routes = draw(st.permutations(routes))
-    metadata = {"name": "web", "namespace": "shop", "generation": 1}
-    spec = {"hosts": ["www.example.com"], "http": routes}
-    return {"apiVersion": "networking.gloo.solo.io/v2", "kind": "RouteTable", "metadata": metadata, "spec": spec}
+    return table(*draw(st.permutations(routes)))
 
 
 @st.composite
@@ -85,28 +71,6 @@ def requests(draw: st.DrawFn) -> HttpRequest:
     """Draw a request that has a chance to hit."""
     path = draw(st.sampled_from([*PATHS, "/a/b/c", "/ab", "/B"]))
     return HttpRequest(draw(st.sampled_from(["GET", "POST"])), "www.example.com", path, (), tuple(draw(headers)))
-
-
-@st.composite
-def header_steps(draw: st.DrawFn, name: str = "m-h") -> SetHeaderRoute:
-    """Draw a header step; entries may share a name."""
-    entries = draw(st.lists(st.tuples(st.sampled_from(NAMES), st.sampled_from(VALUES)), min_size=1, max_size=3))
-    match = [{"headerName": header, "headerValue": {"exact": value}} for header, value in entries]
-    return SetHeaderRoute.model_validate({"name": name, "match": match})
-
-
-@st.composite
-def mirror_steps(draw: st.DrawFn) -> SetMirrorRoute:
-    """Draw a mirror step."""
-    entries = []
-    for _ in range(draw(st.integers(1, 2))):
-        entry: Json = {"headers": {name: {"exact": value} for name, value in draw(headers)}}
-        if draw(st.booleans()):
-            entry["method"] = {"exact": draw(st.sampled_from(["GET", "POST"]))}
-        if draw(st.booleans()):
-            entry["path"] = {draw(st.sampled_from(["prefix", "exact"])): draw(st.sampled_from(PATHS))}
-        entries.append(entry)
-    return SetMirrorRoute.model_validate({"name": "m-m", "match": entries, "percentage": 30})
 
 
 def desired(weight: int = 30, *, match_any: bool = False) -> Desired:
@@ -120,30 +84,6 @@ def desired(weight: int = 30, *, match_any: bool = False) -> Desired:
 def weighted(raw: Json, weight: int = 30) -> Outcome:
     """Return the table at a weight."""
     return set_weight(parse_route(raw), desired(weight), NOTHING_RECORDED, SCOPE)
-
-
-def step_holds(step: SetHeaderRoute, request: HttpRequest, *, match_any: bool) -> bool:
-    """Whether the request has what the step asks for: any entry, or one entry of each name (D13)."""
-    sent = {name.lower(): value for name, value in request.headers}
-    by_name: dict[str, list[bool]] = {}
-    for entry in step.match:
-        assert entry.header_value is not None
-        name = entry.header_name.lower()
-        by_name.setdefault(name, []).append(sent.get(name) == entry.header_value.exact)
-    return (any if match_any else all)(any(held) for held in by_name.values())
-
-
-def mirror_holds(step: SetMirrorRoute, request: HttpRequest) -> bool:
-    """Whether the request is what some entry of the step describes."""
-    sent = {name.lower(): value for name, value in request.headers}
-    for entry in step.match:
-        method = entry.method is None or entry.method.exact == request.method
-        path = entry.path is None or (
-            request.path == entry.path.exact if entry.path.exact else request.path.startswith(entry.path.prefix)
-        )
-        if method and path and all(sent.get(name.lower()) == asked.exact for name, asked in entry.headers.items()):
-            return True
-    return False
 
 
 Reached = tuple[dict[str, int], float]
@@ -170,7 +110,9 @@ ONE_IN_MANY = [HttpRequest("GET", "www.example.com", "/a", (), (("X-A", "1"),))]
 
 
 @settings(max_examples=200)
-@given(raw=tables(), step=header_steps(), asked=st.lists(requests(), min_size=1, max_size=12), match_any=st.booleans())
+@given(
+    raw=tables(), step=header_steps(NAMES), asked=st.lists(requests(), min_size=1, max_size=12), match_any=st.booleans()
+)
 def test_a_header_route_takes_just_its_cohort(
     raw: Json,
     step: SetHeaderRoute,
@@ -194,7 +136,7 @@ def test_a_header_route_takes_just_its_cohort(
 
 
 @settings(max_examples=200)
-@given(raw=tables(), step=mirror_steps(), asked=st.lists(requests(), min_size=1, max_size=12))
+@given(raw=tables(), step=mirror_steps(NAMES, PATHS), asked=st.lists(requests(), min_size=1, max_size=12))
 def test_a_mirror_route_copies_just_what_it_says(raw: Json, step: SetMirrorRoute, asked: list[HttpRequest]) -> None:
     """Nobody's answer changes; what source and step both match is mirrored, nothing else."""
     before = weighted(raw).route
@@ -204,7 +146,7 @@ def test_a_mirror_route_copies_just_what_it_says(raw: Json, step: SetMirrorRoute
         return
     for request in asked + ONE_IN_MANY:
         was = reached(before, request)
-        mirrored = 30 if is_source(before, request) and mirror_holds(step, request) else 0
+        mirrored = 30 if is_source(before, request) and mirror_holds(step, request, str.startswith) else 0
 
         assert (None if was is None else (was[0], mirrored)) == reached(
             outcome.route, request, outcome.companions.wanted
@@ -214,8 +156,8 @@ def test_a_mirror_route_copies_just_what_it_says(raw: Json, step: SetMirrorRoute
 @settings(max_examples=100)
 @given(
     raw=tables(),
-    header=header_steps(),
-    mirror=mirror_steps(),
+    header=header_steps(NAMES),
+    mirror=mirror_steps(NAMES, PATHS),
     asked=st.lists(requests(), min_size=1, max_size=12),
     weights=st.lists(st.sampled_from([0, 20, 100]), min_size=1, max_size=3),
 )
