@@ -52,60 +52,53 @@ def cluster(pytestconfig: pytest.Config) -> Iterator[Cluster]:
     """Start the local cluster, or say why it can't be."""
     if pytestconfig.getoption("e2e_kubeconfig"):
         pytest.skip("about the local cluster; this run is told on another one")
-    name = pytestconfig.getoption("e2e_name") or _cluster_name()
-    with _up(pytestconfig, name, pytestconfig.getoption("e2e_rollouts")) as found:
+    with _up(pytestconfig) as found:
         yield found
 
 
 @pytest.fixture(scope="session")
 def newer_cluster(pytestconfig: pytest.Config) -> Iterator[Cluster]:
     """Start a local cluster with the newest controller, for what the other refuses."""
-    name = pytestconfig.getoption("e2e_name") or _cluster_name()
-    with _up(pytestconfig, f"{name}-newer", "1.10") as found:
+    with _up(pytestconfig, "-newer", rollouts="1.10") as found:
         yield found
 
 
 @pytest.fixture
 def newer_target(newer_cluster: Cluster) -> Iterator[Target]:
     """Return the cluster with the newest controller; the test runs where it can be reached."""
-    chosen = LocalTarget(newer_cluster)
-    with chosen.reached():
-        make_gateway(chosen)
+    with _ready(LocalTarget(newer_cluster)) as chosen:
         yield chosen
 
 
 @pytest.fixture(scope="module")
 def experimental_cluster(pytestconfig: pytest.Config) -> Iterator[Cluster]:
     """Start a local cluster with the Gateway API's experimental channel."""
-    name = pytestconfig.getoption("e2e_name") or _cluster_name()
-    rollouts = pytestconfig.getoption("e2e_rollouts")
-    with _up(pytestconfig, f"{name}-experimental", rollouts, channel="experimental") as found:
+    with _up(pytestconfig, "-experimental", channel="experimental") as found:
         yield found
 
 
 @pytest.fixture
 def experimental_target(experimental_cluster: Cluster) -> Iterator[Target]:
     """Return the cluster with the experimental channel; the test runs where it can be reached."""
-    chosen = LocalTarget(experimental_cluster)
-    with chosen.reached():
-        make_gateway(chosen)
+    with _ready(LocalTarget(experimental_cluster)) as chosen:
         yield chosen
 
 
 @contextmanager
 def _up(
-    pytestconfig: pytest.Config, name: str, rollouts: Rollouts, *, channel: Channel | None = None
+    pytestconfig: pytest.Config, suffix: str = "", *, rollouts: Rollouts | None = None, channel: Channel | None = None
 ) -> Iterator[Cluster]:
+    """Keep the local cluster of this run up, or one beside it that differs in what is given."""
     reason = tools.missing_reason()
     if reason:
         pytest.skip(f"end-to-end tests left out: {reason}")
     plugin = pytestconfig.getoption("e2e_plugin")
     settings = Settings(
-        name=name,
+        name=(pytestconfig.getoption("e2e_name") or _cluster_name()) + suffix,
         root=cache_root(),
         channel=channel or pytestconfig.getoption("e2e_channel"),
         plugin="venv" if plugin == "venv" else "binary",
-        rollouts=rollouts,
+        rollouts=rollouts or pytestconfig.getoption("e2e_rollouts"),
     )
     if settings.plugin == "binary" and not settings.binary.exists():
         pytest.fail(f"no plugin at {settings.binary}: run `make binary`, or choose --e2e-plugin venv")
@@ -115,6 +108,14 @@ def _up(
         yield found
         if not pytestconfig.getoption("e2e_keep"):
             found.down(_tell(pytestconfig))
+
+
+@contextmanager
+def _ready(chosen: Target) -> Iterator[Target]:
+    """Reach the cluster, with the cases' Gateway in place."""
+    with chosen.reached():
+        make_gateway(chosen)
+        yield chosen
 
 
 @pytest.fixture(scope="session")
@@ -137,8 +138,7 @@ def target(pytestconfig: pytest.Config, request: pytest.FixtureRequest) -> Itera
     if wanted and not kubeconfig and "rollouts-1.10" not in chosen.can:
         # Before the network namespace is entered, in which nothing can be downloaded.
         request.getfixturevalue("newer_cluster")
-    with chosen.reached():
-        make_gateway(chosen)
+    with _ready(chosen):
         yield chosen
 
 

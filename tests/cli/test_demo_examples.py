@@ -200,15 +200,19 @@ def rows(result: Result) -> dict[tuple[str, str, str], tuple[float, int]]:
     }
 
 
-# Of each example what must be in its table, beyond what the play itself checks: (stage, cohort, name) and the share.
-TOLD: dict[str, dict[tuple[str, str, str], float]] = {
+# What must be in an example's table, beyond what the play itself checks: (stage, cohort, name) and the share.
+Told = dict[tuple[str, str, str], float]
+TESTERS_FIRST: Told = {
+    ("weight 0, testers", "testers", "yellow"): 1.0,
+    ("weight 0, testers", "everyone", "yellow"): 0.0,
+    ("weight 20, testers", "everyone", "yellow"): 0.2,
+}
+TOLD: dict[str, Told] = {
     "canary": {("weight 20", "everyone", "yellow"): 0.2, ("promoted", "everyone", "yellow"): 1.0},
     "header-routing": {
+        **TESTERS_FIRST,
         ("weight 0", "testers", "yellow"): 0.0,
-        ("weight 0, testers", "testers", "yellow"): 1.0,
-        ("weight 0, testers", "everyone", "yellow"): 0.0,
         ("weight 20, testers", "testers", "yellow"): 1.0,
-        ("weight 20, testers", "everyone", "yellow"): 0.2,
         ("weight 50, testers", "testers", "yellow"): 1.0,
         ("promoted", "testers", "yellow"): 1.0,
     },
@@ -235,12 +239,10 @@ TOLD: dict[str, dict[tuple[str, str, str], float]] = {
     "tcp": {("weight 25", "connections", "yellow"): 0.25, ("promoted", "connections", "yellow"): 1.0},
     "tls": {("weight 25", "connections", "v2"): 0.25, ("promoted", "connections", "v2"): 1.0},
     "gloo": {
+        **TESTERS_FIRST,
         ("weight 0", "everyone", "yellow"): 0.0,
-        ("weight 0, testers", "testers", "yellow"): 1.0,
-        ("weight 0, testers", "everyone", "yellow"): 0.0,
         ("weight 0, testers, shadow", "everyone", "copied to yellow"): 0.3,
         ("weight 0, testers, shadow", "testers", "yellow"): 1.0,
-        ("weight 20, testers", "everyone", "yellow"): 0.2,
         ("weight 20, testers", "everyone", "copied to yellow"): 0.0,
         ("promoted", "everyone", "yellow"): 1.0,
     },
