@@ -29,10 +29,5 @@ class Companions:
     # The call is about the wanted ones: without them it has failed.
     required: bool = False
 
-    @property
-    def any(self) -> bool:
-        """Whether there is anything to look after."""
-        return bool(self.wanted or self.obsolete)
-
 
 NO_COMPANIONS: Final = Companions()

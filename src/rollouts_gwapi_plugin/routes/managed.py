@@ -18,8 +18,7 @@ from rollouts_gwapi_plugin.routes.desired import Desired, ManagedStep
 from rollouts_gwapi_plugin.routes.names import is_named_after
 from rollouts_gwapi_plugin.routes.record import ManagedRecords, RecordView, RouteRecord, RuleMark
 
-# SectionName of the Gateway API: a DNS subdomain. Room is kept for a suffix.
-MAX_RULE_NAME: Final = 253
+# SectionName of the Gateway API, a DNS subdomain, has at most 253 characters. Room is kept for a suffix.
 MAX_BASE_NAME: Final = 243
 _ILLEGAL = re.compile(r"[^a-z0-9.-]+")
 

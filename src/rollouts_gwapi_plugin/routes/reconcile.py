@@ -134,7 +134,7 @@ def give_back(route: Route, desired: Desired, view: RecordView, scope: Scope, *,
     except RouteError:
         # Without the pair there are no weights to give back; what we added goes all the same.
         pair = None
-    split = split_of(desired, pair, standing.experiments) if pair is not None and weights else None
+    split = split_of(desired, pair, standing.recorded_experiments) if pair is not None and weights else None
     users = [
         weigh(rule, pair, split, desired)
         if pair is not None and split is not None and pair.weights(rule) and desired.selects(rule.name)
@@ -225,7 +225,7 @@ def _healed(desired: Desired, scope: Scope) -> frozenset[str]:
 def _weigh_and_heal(standing: Standing, pair: Pair, scope: Scope, *, experiments: bool) -> Outcome:
     if experiments and standing.desired.destination_problem:
         raise ExperimentError(standing.desired.destination_problem)
-    split = split_of(standing.desired, pair, standing.experiments, experiments=experiments)
+    split = split_of(standing.desired, pair, standing.recorded_experiments, experiments=experiments)
     users = [
         weigh(rule, pair, split, standing.desired)
         if pair.weights(rule) and standing.desired.selects(rule.name)
@@ -253,7 +253,7 @@ def _left(rule: Rule, pair: Pair, standing: Standing) -> Rule:
     if set(_canary_weights([rule], pair)) != {former.weight}:
         return _without_experiments(rule, standing)
     resting = replace(standing.desired, weight=0, destinations=())
-    return weigh(rule, pair, split_of(resting, pair, standing.experiments), resting)
+    return weigh(rule, pair, split_of(resting, pair, standing.recorded_experiments), resting)
 
 
 def _without_experiments(rule: Rule, standing: Standing) -> Rule:

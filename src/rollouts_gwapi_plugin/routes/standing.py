@@ -38,11 +38,6 @@ class Standing:
         """The route's namespace."""
         return self.route.metadata.namespace or self.desired.namespace
 
-    @property
-    def experiments(self) -> frozenset[BackendIdentity]:
-        """Experiment backends that are on the route already."""
-        return self.recorded_experiments
-
     @cached_property
     def users(self) -> list[Rule]:
         """The rules that are not ours, in order."""

@@ -9,7 +9,7 @@ are written in the same write as the route, so neither is ever without the other
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from rollouts_gwapi_plugin.errors import RouteError, cause
@@ -214,8 +214,3 @@ def assign(entries: Sequence[Kept], routes: Sequence[TableRoute], canary_only: S
 
 def _is_named(item: TableRoute, entry: Kept) -> bool:
     return item.section == entry.section and item.name == entry.name
-
-
-def renamed(kept: Kept, item: TableRoute) -> Kept:
-    """Return the entry as the route is recognised now."""
-    return replace(kept, name=item.name, print=item.print)

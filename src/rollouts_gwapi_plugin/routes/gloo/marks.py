@@ -6,7 +6,7 @@ MirrorPolicy selects exactly one route.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -102,8 +102,3 @@ class Claim:
 def only_canary(item: TableRoute, canary: str) -> bool:
     """Whether the canary is all that stands behind the route."""
     return bool(item.destinations) and all(name_of(raw) == canary for raw in item.destinations)
-
-
-def owners(claim: Claim, http: Sequence[TableRoute]) -> list[Owned | None]:
-    """Tell for each HTTP route whose it is."""
-    return [claim.owner(item) for item in http]

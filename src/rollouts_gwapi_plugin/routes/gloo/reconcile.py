@@ -245,8 +245,6 @@ def _weigh_and_heal(standing: TableStanding, scale: Scale) -> Outcome:
     wanted = _wanted(standing)
     try:
         outcome = done(wanted)
-    except ExperimentError:
-        raise
     except RouteError:
         possible, told = possible_steps(wanted, standing.steps(), done, str(standing.route))
         outcome, notes = done(possible), [*notes, *told]

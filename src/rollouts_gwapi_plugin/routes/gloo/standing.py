@@ -15,7 +15,7 @@ from rollouts_gwapi_plugin.routes.canonical import BackendIdentity
 from rollouts_gwapi_plugin.routes.desired import Desired
 from rollouts_gwapi_plugin.routes.experiments import service_pattern
 from rollouts_gwapi_plugin.routes.gloo.destination import SERVICE, kind_of, name_of, service_identity
-from rollouts_gwapi_plugin.routes.gloo.kept import Annotation, Kept, assign, parse_annotation
+from rollouts_gwapi_plugin.routes.gloo.kept import Annotation, Kept, Out, assign, parse_annotation
 from rollouts_gwapi_plugin.routes.gloo.managed import ManagedRoute, Order
 from rollouts_gwapi_plugin.routes.gloo.marks import Claim, is_marked
 from rollouts_gwapi_plugin.routes.gloo.pair import GlooPair, find_pair, names
@@ -115,8 +115,8 @@ class TableStanding:
     def lost(self) -> tuple[Note, ...]:
         """Tell which routes are not found any more whose stable destination was out: nobody puts it back now."""
         found = list(self.kept.values())
-        lost = [entry for entry in self.annotation.own if entry.stable is not None and entry not in found]
-        return tuple(Note("DestinationsNotKept", f"{self.route}: {_told_lost(entry)}") for entry in lost)
+        lost = [(entry, entry.stable) for entry in self.annotation.own if entry.stable and entry not in found]
+        return tuple(Note("DestinationsNotKept", f"{self.route}: {_told_lost(*one)}") for one in lost)
 
     def find_pair(self) -> tuple[GlooPair, tuple[Note, ...]]:
         """Find the pair among the selected routes.
@@ -186,14 +186,12 @@ class TableStanding:
         return steps_there(self.owners, self.view.record, self.desired)
 
 
-def _told_lost(entry: Kept) -> str:
+def _told_lost(entry: Kept, stable: Out) -> str:
     name = f"{entry.section} route {entry.name or 'without a name'}"
-    was = (
-        f"its stable destination was out of it, put it back where it belongs: {entry.stable.raw}"
-        if entry.stable
-        else ""
+    return (
+        f"the {name} is there neither by its name nor by what it matches any more; its stable destination was out of"
+        f" it, put it back where it belongs: {stable.raw}"
     )
-    return f"the {name} is there neither by its name nor by what it matches any more; {was}"
 
 
 def take_apart(
