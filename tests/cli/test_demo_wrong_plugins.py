@@ -12,10 +12,10 @@ from rollouts_gwapi_plugin.cli.demo import FAST_SPEED, demo
 WRONG = """#!{python}
 import sys
 from copy import deepcopy
+from rollouts_gwapi_plugin.kube.conflicts import retry_on_conflict, under_version_of
 from rollouts_gwapi_plugin.kube.deadline import Deadline
-from rollouts_gwapi_plugin.kube.edit import edit
 from rollouts_gwapi_plugin.model.calls import Verification
-from rollouts_gwapi_plugin.model.kube import ResourceType
+from rollouts_gwapi_plugin.model.kube import ObjectRef, ResourceType
 from rollouts_gwapi_plugin.serve import run
 from rollouts_gwapi_plugin.service import router
 from rollouts_gwapi_plugin.service.router import TrafficRouter
@@ -25,14 +25,21 @@ right = TrafficRouter.set_weight
 TrafficRouter.verify_weight = lambda self, call: Verification.VERIFIED
 
 
-def change_route(self, call, change):
-    def changed(read):
-        route = deepcopy(read)
-        change(route["spec"]["rules"])
-        return route
+def edit(self, resource, namespace, change):
+    client, deadline = self._connector.cluster().client, Deadline.after(10)
 
-    namespace = call.rollout.metadata.namespace
-    edit(self._connector.cluster().client, ROUTES, namespace, "web", changed, deadline=Deadline.after(10))
+    def attempt(tries):
+        read = client.get(resource, namespace, "web", deadline=deadline)
+        wanted = deepcopy(read)
+        change(wanted["spec"])
+        if wanted != read:
+            client.put(resource, under_version_of(read, wanted), deadline=deadline)
+
+    retry_on_conflict(attempt, ObjectRef(resource.kind, namespace, "web"), deadline=deadline)
+
+
+def change_route(self, call, change):
+    edit(self, ROUTES, call.rollout.metadata.namespace, lambda spec: change(spec["rules"]))
 
 {patch}
 
@@ -102,16 +109,14 @@ TABLES = ResourceType("networking.gloo.solo.io", "v2", "routetables", "RouteTabl
 def set_weight(self, call):
     right(self, call)
 
-    def add_zero(read):
-        table = deepcopy(read)
-        for route in table["spec"]["http"]:
+    def add_zero(spec):
+        for route in spec["http"]:
             found = route.get("forwardTo", {}).get("destinations", [])
             if [one["ref"]["name"] for one in found] == ["web-stable"]:
                 found[0]["weight"] = 100
                 found.append({"ref": {"name": "web-canary"}, "port": {"number": 80}, "weight": 0})
-        return table
 
-    edit(self._connector.cluster().client, TABLES, "gloo", "web", add_zero, deadline=Deadline.after(10))
+    edit(self, TABLES, "gloo", add_zero)
 
 TrafficRouter.set_weight = set_weight
 """

@@ -351,7 +351,7 @@ def test_ten_threads_get_their_own_answers(api: Any, connect: Connect, routes: R
 def test_import_loads_no_heavy_library() -> None:
     """The client's import, which every start pays, loads neither the official client nor YAML nor requests."""
     program = (
-        "import sys, rollouts_gwapi_plugin.kube.client, rollouts_gwapi_plugin.kube.edit, "
+        "import sys, rollouts_gwapi_plugin.kube.client, rollouts_gwapi_plugin.kube.conflicts, "
         "rollouts_gwapi_plugin.kube.discovery\n"
         "print(sorted({'kubernetes', 'yaml', 'requests', 'grpc', 'cryptography', 'prometheus_client'} "
         "& {name.partition('.')[0] for name in sys.modules}))"

@@ -8,8 +8,8 @@ must be there, so that what somebody changed or deleted is put right.
 from dataclasses import dataclass
 
 from rollouts_gwapi_plugin.errors import NotFound, PluginError
+from rollouts_gwapi_plugin.kube.conflicts import under_version_of
 from rollouts_gwapi_plugin.kube.deadline import Deadline
-from rollouts_gwapi_plugin.kube.edit import under_version_of
 from rollouts_gwapi_plugin.model.base import JsonObject
 from rollouts_gwapi_plugin.model.kube import ResourceType
 from rollouts_gwapi_plugin.routes.companions import CompanionKind

@@ -11,8 +11,8 @@ from typing import Final
 
 from rollouts_gwapi_plugin.errors import Conflict, LedgerError, NotFound, PluginError
 from rollouts_gwapi_plugin.kube.client import KubeClient
+from rollouts_gwapi_plugin.kube.conflicts import retry_on_conflict
 from rollouts_gwapi_plugin.kube.deadline import Deadline
-from rollouts_gwapi_plugin.kube.edit import retry_on_conflict
 from rollouts_gwapi_plugin.model.base import JsonObject
 from rollouts_gwapi_plugin.model.kube import CONFIG_MAPS, ObjectRef
 from rollouts_gwapi_plugin.routes.ledger import Ledger, parse_ledger

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from rollouts_gwapi_plugin.errors import Conflict, KubeError, PluginError
+from rollouts_gwapi_plugin.kube.conflicts import retry_on_conflict, under_version_of
 from rollouts_gwapi_plugin.kube.deadline import Deadline
-from rollouts_gwapi_plugin.kube.edit import retry_on_conflict, under_version_of
 from rollouts_gwapi_plugin.model.routes import Route, parse_route
 from rollouts_gwapi_plugin.routes.dispatch import reconciler_of
 from rollouts_gwapi_plugin.routes.notes import Note
