@@ -5,10 +5,12 @@ import socket
 import subprocess
 import sys
 import urllib.request
+from pathlib import Path
 
 import pytest
+from prometheus_client.metrics import MetricWrapperBase
 
-from rollouts_gwapi_plugin import log
+from rollouts_gwapi_plugin import errors, log
 from rollouts_gwapi_plugin.observe.metrics import Metrics, start_metrics
 from rollouts_gwapi_plugin.observe.prometheus import PrometheusMetrics
 
@@ -88,6 +90,20 @@ def test_a_port_that_is_none_stops_nothing(capsys: pytest.CaptureFixture[str]) -
     metrics.call_done("SetWeight", "ok", 0.1)
 
     assert re.search(r"metrics can't be served; .* port=70000 cause=.*0-65535", capsys.readouterr().out)
+
+
+def test_the_documentation_has_every_metric() -> None:
+    """Names, types and labels in docs/metrics.md are those that are served, and the errors those that there are."""
+    page = (Path(__file__).parents[2] / "docs/metrics.md").read_text()
+    rows = re.findall(r"^\| `(rollouts_gwapi_\w+)` \| (\w+) \| (.*?) ?\|", page, re.MULTILINE)
+    collectors = PrometheusMetrics(0, "127.0.0.1")._registry._collector_to_names
+    ours = [one for one in collectors if isinstance(one, MetricWrapperBase)]
+    served = {f"{one._name}{'_total' if one._type == 'counter' else ''}": (one._type, *one._labelnames) for one in ours}
+    kinds = [value for value in vars(errors).values() if isinstance(value, type)]
+    told = {kind.__name__ for kind in kinds if not issubclass(kind, errors.WireError)} - {"PluginError", "KubeError"}
+
+    assert {name: (kind, *re.findall(r"\w+", labels)) for name, kind, labels in rows} == served
+    assert told <= set(re.findall(r"`(\w+)`", page))
 
 
 def test_without_a_port_nothing_is_counted() -> None:
