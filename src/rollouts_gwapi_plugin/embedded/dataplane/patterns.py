@@ -34,11 +34,6 @@ def _compiled(pattern: str) -> re.Pattern[str] | None:
         return None
 
 
-def valid_expression(pattern: str) -> bool:
-    """Tell whether an RE2 data plane takes the pattern."""
-    return _compiled(pattern) is not None
-
-
 def expression_matches(pattern: str, text: str) -> bool:
     """Match the whole text, as Envoy does: the Gateway API leaves the anchoring to the implementation."""
     compiled = _compiled(pattern)
