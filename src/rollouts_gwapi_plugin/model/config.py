@@ -28,7 +28,7 @@ _DURATION_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 # Kubernetes' own limits of label keys and values.
 MAX_LABEL_NAME = 63
 MAX_LABEL_PREFIX = 253
-# A year: no call and no rollout waits for so long.
+# A year: no call and no rollout waits for so long. What is longer, or infinite, means this.
 LONGEST_SECONDS = 31_536_000
 
 
@@ -141,18 +141,19 @@ def _named(path: str, check: Callable[[str], None], value: str) -> None:
 
 
 def _duration(value: Any) -> Any:
-    """Seconds, from a number or from Go's notation (`1m30s`, `500ms`)."""
-    if isinstance(value, str):
-        parts = _DURATION_PART.findall(value)
-        if value and "".join(number + unit for number, unit in parts) == value:
-            return sum(float(number) * _DURATION_UNITS[unit] for number, unit in parts)
-        raise ValueError(
-            f'found {_short(value)}, a duration such as "30s" or "500ms", or a number of seconds, expected'
-        )
-    if isinstance(value, int) and not isinstance(value, bool):
-        # An integer may have thousands of digits, a number of seconds above this is for ever.
-        return float(min(value, LONGEST_SECONDS))
-    return value
+    """Seconds, from a number or from Go's notation (`1m30s`, `500ms`); no number is too large."""
+    seconds = _read_duration(value) if isinstance(value, str) else value
+    if isinstance(seconds, int | float) and not isinstance(seconds, bool):
+        # Below 0 it is refused, but an integer of thousands of digits is no float at all.
+        return float(max(-LONGEST_SECONDS, min(seconds, LONGEST_SECONDS)))
+    return seconds
+
+
+def _read_duration(text: str) -> float:
+    parts = _DURATION_PART.findall(text)
+    if not text or "".join(number + unit for number, unit in parts) != text:
+        raise ValueError(f'found {_short(text)}, a duration such as "30s" or "500ms", or a number of seconds, expected')
+    return sum(float(number) * _DURATION_UNITS[unit] for number, unit in parts)
 
 
 def _or_default(value: str) -> str:

@@ -1,8 +1,9 @@
 """The configuration for Gloo Platform's RouteTables, under `solo-io/glooplatform` or `solo-io/glooplatformAPI`.
 
 Takes the same texts and values as `config`, in the same way, and returns a frozen `GlooConfig`: the proof-of-concept
-plugin's keys (selectors, and its older flat ones), ours behind them. What both forms say must not contradict: the
-selectors win, as the newer form.
+plugin's keys (selectors and destinations, and its older flat ones), ours behind them. Of what both forms say the newer
+one's word counts, and a flat key fills in what the newer form leaves open; labels leave no name open, so that
+`routeTableName` beside them says nothing.
 """
 
 from typing import Annotated, Any, Final, Literal
