@@ -58,6 +58,10 @@ class StubService:
         """Return what must never be asked for."""
         return "Stub"
 
+    def close(self, seconds: float) -> None:
+        """Note the end."""
+        self._note("close", seconds=seconds)
+
     def _act(self, name: str, call: Any) -> None:
         modules = [module for module in ("grpc", "google.protobuf", "cryptography") if module in sys.modules]
         self._note(name, call=call.model_dump(mode="json"), modules=modules)

@@ -20,6 +20,7 @@ import pytest
 
 from rollouts_gwapi_plugin.embedded.host.cluster import Call
 from rollouts_gwapi_plugin.embedded.host.process import ChildPlugin
+from rollouts_gwapi_plugin.serve import CLOSE_SECONDS
 
 if TYPE_CHECKING:
     from tests.conftest import StartPlugin
@@ -293,11 +294,14 @@ def test_sigterm_ends_it(start_plugin: "StartPlugin") -> None:
     plugin = start_plugin()
     path = Path(plugin.handshake().address)
     plugin.wait_log("the plugin serves")
+    plugin.wait_calls("build", 1)
     plugin.process.send_signal(signal.SIGTERM)
 
     assert plugin.wait(GONE_SECONDS) == 0
     assert not path.exists()
     assert plugin.log("the plugin ends")[0]["reason"] == "SIGTERM"
+    # Events that wait are made, in no more time than the host gets for its answers.
+    assert [entry["seconds"] for entry in plugin.calls("close")] == [CLOSE_SECONDS]
 
 
 def test_sigint_is_ignored(start_plugin: "StartPlugin") -> None:

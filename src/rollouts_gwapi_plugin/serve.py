@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
@@ -27,7 +28,7 @@ from rollouts_gwapi_plugin.wire.goplugin.handshake import (
 if TYPE_CHECKING:
     import socket
 
-    from rollouts_gwapi_plugin.model.calls import TrafficRouterService
+    from rollouts_gwapi_plugin.service import Service
     from rollouts_gwapi_plugin.transport.calls import Calls
     from rollouts_gwapi_plugin.transport.tls import ServerIdentity
 
@@ -35,7 +36,8 @@ EXIT_FAILED = 1
 # As Go's flag package.
 EXIT_USAGE = 2
 # After the running calls were answered: first for the host, to read its answers and close its connections (ours closing
-# first could turn Quit's answer into an error there, and that into SIGKILL), then for the last bytes of those left.
+# first could turn Quit's answer into an error there, and that into SIGKILL), and for Events that wait to be made; then
+# for the last bytes of those left.
 CLOSE_SECONDS = 0.25
 
 
@@ -141,7 +143,9 @@ class _Process:
         front.close()
         calls.close()
         drained = self._lifetime.wait_drained(ending.drain, calls.wait_idle)
-        front.join(CLOSE_SECONDS)
+        closing = time.monotonic() + CLOSE_SECONDS
+        service.close(CLOSE_SECONDS)
+        front.join(max(0.0, closing - time.monotonic()))
         server.close(CLOSE_SECONDS if drained else 0.0)
         front.join(CLOSE_SECONDS)
         if not drained:
@@ -161,7 +165,7 @@ class _Process:
 
         return NetRpcServer(calls, self._lifetime, make_tls)
 
-    def _build_service(self) -> "TrafficRouterService":
+    def _build_service(self) -> "Service":
         from rollouts_gwapi_plugin import service
 
         return service.build(self._flags.service)

@@ -18,3 +18,19 @@ def test_a_busy_metrics_port_stops_no_traffic(shop: Shop) -> None:
         build(settings).set_weight(shop._weight_call(20, {}))
 
     assert ["s=80 c=20"] == shop.rules()
+
+
+def test_events_that_wait_are_made_at_the_end(shop: Shop) -> None:
+    """The last call's warning is not lost with the process."""
+    shop.config = {"httpRoute": "web", "one": 1, "two": 2}
+    shop.api.faults.add(verb="create", plural="events", delay=0.05, times=None)
+    shop.weight(20)
+    shop.router.close(10)
+
+    assert ["UnknownKey"] * 2 == [event["reason"] for event in shop.api.list("events", "shop")]
+
+
+def test_an_end_without_a_cluster_is_quick(shop: Shop) -> None:
+    """Nothing is connected to for it."""
+    assert [] == shop.requests(lambda: shop.router.close(10))
+    assert shop.router._connector._cluster is None

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from rollouts_gwapi_plugin.errors import ConfigError
-from rollouts_gwapi_plugin.model.calls import TrafficRouterService, Verification
+from rollouts_gwapi_plugin.model.calls import Verification
+from rollouts_gwapi_plugin.service import Service
 from rollouts_gwapi_plugin.transport.lazy_service import LazyService
 
 CALLS: list[Callable[[LazyService], Any]] = [
@@ -42,12 +43,12 @@ class Builder:
         self.errors = list(errors)
         self.built: list[Any] = []
 
-    def __call__(self) -> TrafficRouterService:
+    def __call__(self) -> Service:
         """Build."""
         if self.errors:
             raise self.errors.pop(0)
         self.built.append(Built())
-        service: TrafficRouterService = self.built[-1]
+        service: Service = self.built[-1]
         return service
 
 
@@ -92,6 +93,18 @@ def test_warming_up_never_fails(error: Exception) -> None:
 
     lazy.warm()
     assert len(builder.built) == 1
+
+
+def test_the_end_builds_nothing() -> None:
+    """A service that was never needed is not built to be ended; one that was is."""
+    builder = Builder()
+    lazy = LazyService(builder)
+    lazy.close(0.1)
+    assert builder.built == []
+
+    lazy.warm()
+    lazy.close(0.1)
+    assert builder.built[0].called == ["close"]
 
 
 def test_calls_at_once_build_once() -> None:

@@ -73,6 +73,12 @@ class Connector:
                 self._cluster = self._connect()
             return self._cluster
 
+    def close(self, seconds: float) -> None:
+        """Make the Events that wait, for so long at most; who is still connecting has none."""
+        cluster = self._cluster
+        if cluster is not None:
+            cluster.events.close(seconds)
+
     def _connect(self) -> Cluster:
         settings = self._settings
         client = KubeClient(

@@ -39,6 +39,7 @@ from rollouts_gwapi_plugin.routes.dispatch import reconciler_of
 from rollouts_gwapi_plugin.routes.notes import Note, one_a_reason
 from rollouts_gwapi_plugin.routes.reconcile import Outcome, Scope
 from rollouts_gwapi_plugin.routes.record import RecordView
+from rollouts_gwapi_plugin.service import TYPE_NAME
 from rollouts_gwapi_plugin.service.cluster import Connector
 from rollouts_gwapi_plugin.service.leaving import give_back_left_routes
 from rollouts_gwapi_plugin.service.ledger_session import LedgerSession
@@ -53,7 +54,6 @@ from rollouts_gwapi_plugin.service.work import LEDGER_TROUBLE, Work, named, rais
 
 # The host has no timeout of its own and ten workers: a call must end whatever the API server does.
 CALL_SECONDS: Final = 30.0
-TYPE_NAME: Final = "GatewayAPI"
 
 log = get_logger()
 
@@ -132,6 +132,10 @@ class TrafficRouter:
             errors = work.run(present, lambda *found: _remove(work, *found))
             give_back_left_routes(work, targets)
             raise_all(errors)
+
+    def close(self, seconds: float) -> None:
+        """Make the Events that wait, for so long at most."""
+        self._connector.close(seconds)
 
     @contextmanager
     def _call(self, method: str, call: RolloutCall) -> Iterator[None]:

@@ -13,22 +13,19 @@ from rollouts_gwapi_plugin.model.calls import (
     HeaderRouteCall,
     MirrorRouteCall,
     RemoveManagedRoutesCall,
-    TrafficRouterService,
     UpdateHashCall,
     Verification,
     WeightCall,
 )
-
-# Type has no way to tell an error, so it is answered without the service (decision D25).
-TYPE_NAME = "GatewayAPI"
+from rollouts_gwapi_plugin.service import TYPE_NAME, Service
 
 
 class LazyService:
     """A `TrafficRouterService` that passes on to the one that `build` makes."""
 
-    def __init__(self, build: Callable[[], TrafficRouterService]) -> None:
+    def __init__(self, build: Callable[[], Service]) -> None:
         self._build = build
-        self._built: TrafficRouterService | None = None
+        self._built: Service | None = None
         self._building = threading.Lock()
 
     def warm(self) -> None:
@@ -45,7 +42,7 @@ class LazyService:
         self._service().init_plugin()
 
     def type_name(self) -> str:
-        """Return the type that the controller shows."""
+        """Return the type that the controller shows: Type can't tell an error, so it asks nobody (decision D25)."""
         return TYPE_NAME
 
     def update_hash(self, call: UpdateHashCall) -> None:
@@ -72,7 +69,12 @@ class LazyService:
         """Pass on."""
         self._service().remove_managed_routes(call)
 
-    def _service(self) -> TrafficRouterService:
+    def close(self, seconds: float) -> None:
+        """Have the service end what it began, if there is one; a build that still runs is not waited for."""
+        if self._built is not None:
+            self._built.close(seconds)
+
+    def _service(self) -> Service:
         with self._building:
             if self._built is None:
                 self._built = self._build()
