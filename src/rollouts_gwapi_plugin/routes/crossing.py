@@ -16,7 +16,7 @@ from rollouts_gwapi_plugin.model.base import JsonObject
 from rollouts_gwapi_plugin.model.routes import Rule
 from rollouts_gwapi_plugin.routes.canonical import canonical_match, canonical_matches, same_rule
 from rollouts_gwapi_plugin.routes.httproute import path_contains
-from rollouts_gwapi_plugin.routes.notes import Note
+from rollouts_gwapi_plugin.routes.notes import Note, which_rule
 from rollouts_gwapi_plugin.routes.precedence import Placed, comes_between, overlaps, surely_outranks
 
 # What the managed rules of one managed route have in common.
@@ -92,7 +92,7 @@ def crossing_notes(users: Sequence[Rule], found: Sequence[Crossing], route: str)
     """Return a warning for each pair of rules, with the way out."""
 
     def which(index: int) -> str:
-        return f"rule {users[index].name}" if users[index].name else f"rule {index}"
+        return which_rule(users[index], index)
 
     return tuple(
         Note(

@@ -16,7 +16,7 @@ from rollouts_gwapi_plugin.model.routes import BackendRef, Route, Rule
 from rollouts_gwapi_plugin.routes.canonical import BackendIdentity, fingerprint
 from rollouts_gwapi_plugin.routes.desired import Desired, ManagedStep
 from rollouts_gwapi_plugin.routes.names import is_named_after
-from rollouts_gwapi_plugin.routes.record import ManagedRecords, RecordView, RouteRecord, RuleMark
+from rollouts_gwapi_plugin.routes.record import ManagedRecord, ManagedRecords, RecordView, RouteRecord, RuleMark
 
 # SectionName of the Gateway API, a DNS subdomain, has at most 253 characters. Room is kept for a suffix.
 MAX_BASE_NAME: Final = 243
@@ -42,6 +42,12 @@ class Owned:
 def records_of(record: RouteRecord, purpose: Purpose) -> ManagedRecords:
     """Return the records of the managed routes of a purpose."""
     return record.headers if purpose is Purpose.HEADER else record.mirrors
+
+
+def record_of_rule(owned: Owned, mark: RuleMark, step: ManagedStep | None) -> RouteRecord:
+    """Return the record of one rule; those of a route are united."""
+    managed = {owned.name: ManagedRecord((mark,), step)}
+    return RouteRecord(headers=managed) if owned.purpose is Purpose.HEADER else RouteRecord(mirrors=managed)
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from rollouts_gwapi_plugin.model.base import JsonObject
 from rollouts_gwapi_plugin.model.rollout import RouteMatch, SetMirrorRoute
 from rollouts_gwapi_plugin.model.routes import Rule
 from rollouts_gwapi_plugin.routes.canonical import canonical_match, canonical_matches
+from rollouts_gwapi_plugin.routes.desired import ManagedStep
 from rollouts_gwapi_plugin.routes.l7 import MatchKind, mirror_headers, with_headers
 from rollouts_gwapi_plugin.routes.notes import Note
 from rollouts_gwapi_plugin.routes.pair import Pair
@@ -38,6 +39,11 @@ def mirror_percent(step: SetMirrorRoute) -> int:
     if not 0 <= percent <= ALL:
         raise RouteError(f"setMirrorRoute {step.name}.percentage: {percent} is not between 0 and 100")
     return percent
+
+
+def mirrors_nothing(step: ManagedStep) -> bool:
+    """Whether the step asks for a mirror of no request: there is nothing to make then."""
+    return isinstance(step, SetMirrorRoute) and step.percentage == 0
 
 
 def mirror_rules(

@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from rollouts_gwapi_plugin.model.routes import Rule
+
 
 @dataclass(frozen=True)
 class Note:
@@ -11,6 +13,11 @@ class Note:
     reason: str
     text: str
     warning: bool = True
+
+
+def which_rule(rule: Rule, index: int) -> str:
+    """Return how a rule of the user's is called: by its name, else by its place among the user's rules."""
+    return f"rule {rule.name}" if rule.name else f"rule {index}"
 
 
 def one_a_reason(notes: Iterable[Note]) -> tuple[Note, ...]:

@@ -19,7 +19,7 @@ from rollouts_gwapi_plugin.model.base import JsonObject
 from rollouts_gwapi_plugin.model.routes import Rule
 from rollouts_gwapi_plugin.routes.canonical import canonical_match, canonical_matches
 from rollouts_gwapi_plugin.routes.httproute import path_contains, path_of
-from rollouts_gwapi_plugin.routes.notes import Note
+from rollouts_gwapi_plugin.routes.notes import Note, which_rule
 
 Rank = tuple[Any, ...]
 
@@ -152,7 +152,7 @@ def overtaking_notes(users: Sequence[Rule], lost: Mapping[int, tuple[str, ...]],
     """Return a warning for each rule that loses requests, with the way out."""
     notes = []
     for index, names in lost.items():
-        which = f"rule {users[index].name}" if users[index].name else f"rule {index}"
+        which = which_rule(users[index], index)
         text = (
             f"{route}: requests that {which} answered go to managed rule {', '.join(names)} if they match that, too:"
             f" the Gateway API ranks it above {which}. Put the step's header also on {which} with the value that"

@@ -18,6 +18,7 @@ from rollouts_gwapi_plugin.routes.kinds import RouteKind
 from rollouts_gwapi_plugin.routes.label import mark_in_progress
 from rollouts_gwapi_plugin.routes.limits import check_limits
 from rollouts_gwapi_plugin.routes.managed import Owned, Purpose, mirrors_to_canary, only_canary
+from rollouts_gwapi_plugin.routes.mirror import ALL, mirrors_nothing
 from rollouts_gwapi_plugin.routes.notes import Note
 from rollouts_gwapi_plugin.routes.pair import Pair, find_pair
 from rollouts_gwapi_plugin.routes.record import RecordView, RouteRecord
@@ -52,6 +53,10 @@ class Outcome:
     problem: RouteError | None = None
     companions: Companions = NO_COMPANIONS
 
+    def with_notes(self, *notes: Note) -> "Outcome":
+        """Return the outcome with notes of what was found before it."""
+        return replace(self, notes=(*notes, *self.notes))
+
 
 def set_weight(route: Route, desired: Desired, view: RecordView, scope: Scope) -> Outcome:
     """Bring weights, experiments and (in heal) managed routes to what is wanted.
@@ -71,7 +76,7 @@ def set_weight(route: Route, desired: Desired, view: RecordView, scope: Scope) -
         if not _lowers(standing, pair):
             raise named from error
         outcome = replace(_weigh_and_heal(standing, pair, scope, experiments=False), problem=named)
-    return replace(outcome, notes=(*notes, *outcome.notes))
+    return outcome.with_notes(*notes)
 
 
 def set_managed_route(route: Route, step: ManagedStep, desired: Desired, view: RecordView, scope: Scope) -> Outcome:
@@ -91,11 +96,11 @@ def set_managed_route(route: Route, step: ManagedStep, desired: Desired, view: R
     steps = {**other_steps(standing.steps(), step.name, desired), step.name: step}
     managed = regenerate(standing, standing.users, pair, steps, None)
     names = {item.owned.name for item in managed.rules}
-    if step.name not in names and not _mirrors_nothing(step):
+    if step.name not in names and not mirrors_nothing(step):
         reasons = "; ".join(note.text for note in managed.notes) or "no rule and the step have requests in common"
         raise RouteError(f"{route}: managed route {step.name} can't be set: {reasons}")
     outcome = _finish(standing, scope, standing.users, managed, pair)
-    return replace(outcome, notes=(*notes, *outcome.notes))
+    return outcome.with_notes(*notes)
 
 
 def _unset(standing: Standing, name: str, scope: Scope) -> Outcome:
@@ -110,30 +115,21 @@ def _unset(standing: Standing, name: str, scope: Scope) -> Outcome:
     others = other_steps(standing.steps(), name, standing.desired)
     managed = regenerate(standing, standing.users, pair, others, None)
     outcome = _finish(standing, scope, standing.users, managed, pair)
-    return replace(outcome, notes=(*notes, *outcome.notes))
+    return outcome.with_notes(*notes)
 
 
 def remove_managed_routes(route: Route, desired: Desired, view: RecordView, scope: Scope) -> Outcome:
     """Remove every managed route of the Rollout, and nothing of anyone else (D16); experiments stay."""
     standing = take_apart(route, desired, view, scope.kind)
-    pair: Pair | None
-    try:
-        pair, _ = find_pair(route, standing.selected(), desired)
-    except RouteError:
-        pair = None
-    return _finish(standing, scope, standing.users, Managed((), ()), pair)
+    return _finish(standing, scope, standing.users, Managed((), ()), _pair_or_none(standing))
 
 
 def give_back(route: Route, desired: Desired, view: RecordView, scope: Scope, *, weights: bool) -> Outcome:
     """Remove everything of the Rollout from a route that left the configuration (D29); the weights only if told to."""
     desired = replace(desired, weight=0, destinations=())
     standing = take_apart(route, desired, view, scope.kind)
-    pair: Pair | None
-    try:
-        pair, _ = find_pair(route, standing.selected(), desired)
-    except RouteError:
-        # Without the pair there are no weights to give back; what we added goes all the same.
-        pair = None
+    # Without the pair there are no weights to give back; what we added goes all the same.
+    pair = _pair_or_none(standing)
     split = split_of(desired, pair, standing.recorded_experiments) if pair is not None and weights else None
     users = [
         weigh(rule, pair, split, desired)
@@ -212,6 +208,13 @@ def _weights(pairs: Sequence[tuple[str, int]]) -> str:
     return ", ".join(f"{name}={weight}" for name, weight in pairs) or "no backendRefs"
 
 
+def _pair_or_none(standing: Standing) -> Pair | None:
+    try:
+        return find_pair(standing.route, standing.selected(), standing.desired)[0]
+    except RouteError:
+        return None
+
+
 def _weighted(rules: Sequence[Rule], pair: Pair, desired: Desired) -> list[Rule]:
     return [rule for rule in rules if pair.weights(rule) and desired.selects(rule.name)]
 
@@ -242,7 +245,7 @@ def _weigh_and_heal(standing: Standing, pair: Pair, scope: Scope, *, experiments
     except RouteError:
         possible, told = possible_steps(wanted, standing.steps(), finish, str(standing.route))
         outcome, notes = finish(possible), (*notes, *told)
-    return replace(outcome, notes=(*notes, *outcome.notes))
+    return outcome.with_notes(*notes)
 
 
 def _left(rule: Rule, pair: Pair, standing: Standing) -> Rule:
@@ -294,17 +297,13 @@ def _is_header(standing: Standing, name: str, step: ManagedStep | None) -> bool:
 def _refuse_silent_full_mirror(route: Route, step: ManagedStep, scope: Scope) -> None:
     """Refuse a percentage that the installed CRD would drop, and so mirror everything (D18)."""
     if isinstance(step, SetMirrorRoute) and not scope.keeps_mirror_percent:
-        percent = 100 if step.percentage is None else step.percentage
-        if 0 < percent < 100:  # noqa: PLR2004 - per cent
+        percent = ALL if step.percentage is None else step.percentage
+        if 0 < percent < ALL:
             why = scope.percent_doubt or f"the installed {scope.kind.kind} CRD drops requestMirror.percent"
             raise RouteError(
                 f"{route}: managed route {step.name} asks to mirror {percent} %, but {why}; without it everything would"
                 " be mirrored. Install Gateway API 1.3 or later, or mirror 100 %"
             )
-
-
-def _mirrors_nothing(step: ManagedStep) -> bool:
-    return isinstance(step, SetMirrorRoute) and step.percentage == 0
 
 
 def _lowers(standing: Standing, pair: Pair) -> bool:

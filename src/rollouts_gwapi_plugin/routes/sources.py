@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from rollouts_gwapi_plugin.model.base import JsonObject
 from rollouts_gwapi_plugin.model.routes import BackendRef, Rule
-from rollouts_gwapi_plugin.routes.notes import Note
+from rollouts_gwapi_plugin.routes.notes import Note, which_rule
 from rollouts_gwapi_plugin.routes.pair import Pair
 from rollouts_gwapi_plugin.routes.precedence import contains, surely_outranks
 
@@ -63,9 +63,8 @@ def served_elsewhere(match: JsonObject, own: JsonObject, source: Source, sources
 
 def left_out(reason: str, name: str, source: Source, why: str, count: int) -> Note:
     """Tell that a source takes no part in a managed route, or (a count is given) some of its matches do not."""
-    which = f"rule {source.rule.name}" if source.rule.name else f"rule {source.index}"
     what = f"is left out in {count} of its matches" if count else "is left out"
-    return Note(reason, f"managed route {name}: {which} {what}, since {why}")
+    return Note(reason, f"managed route {name}: {which_rule(source.rule, source.index)} {what}, since {why}")
 
 
 def canary_of(rule: Rule, pair: Pair) -> BackendRef:

@@ -12,8 +12,16 @@ from rollouts_gwapi_plugin.routes.canonical import BackendIdentity, backend_iden
 from rollouts_gwapi_plugin.routes.desired import Desired
 from rollouts_gwapi_plugin.routes.experiments import leftovers
 from rollouts_gwapi_plugin.routes.kinds import RouteKind
-from rollouts_gwapi_plugin.routes.managed import Claim, Owned, Purpose, base_name, ownership, settled_entries
-from rollouts_gwapi_plugin.routes.record import ManagedRecord, RecordView, RouteRecord, RuleMark
+from rollouts_gwapi_plugin.routes.managed import (
+    Claim,
+    Owned,
+    Purpose,
+    base_name,
+    ownership,
+    record_of_rule,
+    settled_entries,
+)
+from rollouts_gwapi_plugin.routes.record import RecordView, RouteRecord, RuleMark
 from rollouts_gwapi_plugin.routes.steps import Steps, steps_there
 from rollouts_gwapi_plugin.routes.weights import Split
 
@@ -116,16 +124,12 @@ class Standing:
         """Return the record of the managed rules and of the experiment backends in the user's rules."""
         ours = self.recorded_experiments | (split.ours if split else frozenset())
         present = [backend_identity(ref, self.namespace) for rule in (users or self.users) for ref in rule.backends]
-        records: dict[Purpose, dict[str, ManagedRecord]] = {Purpose.HEADER: {}, Purpose.MIRROR: {}}
+        record = RouteRecord(experiments=tuple(dict.fromkeys(identity for identity in present if identity in ours)))
         steps = self.steps()
         for item in managed:
-            print_ = fingerprint(item.rule, self.kind.kind, self.namespace, ours)
-            mark = RuleMark(item.name, (print_,))
-            one = ManagedRecord((mark,), item.step or steps.get(item.owned.name))
-            named = records[item.owned.purpose]
-            named[item.owned.name] = named[item.owned.name].union(one) if item.owned.name in named else one
-        experiments = tuple(dict.fromkeys(identity for identity in present if identity in ours))
-        return RouteRecord(records[Purpose.HEADER], records[Purpose.MIRROR], experiments)
+            mark = RuleMark(item.name, (fingerprint(item.rule, self.kind.kind, self.namespace, ours),))
+            record = record.union(record_of_rule(item.owned, mark, item.step or steps.get(item.owned.name)))
+        return record
 
 
 def take_apart(

@@ -19,7 +19,7 @@ from rollouts_gwapi_plugin.routes.gloo.matchers import GlooMatch, changes_rewrit
 from rollouts_gwapi_plugin.routes.gloo.table import TableRoute
 from rollouts_gwapi_plugin.routes.l7 import header_alternatives, mirror_headers
 from rollouts_gwapi_plugin.routes.managed import Owned, Purpose
-from rollouts_gwapi_plugin.routes.mirror import mirror_percent
+from rollouts_gwapi_plugin.routes.mirror import mirror_percent, mirrors_nothing
 from rollouts_gwapi_plugin.routes.names import free_name
 from rollouts_gwapi_plugin.routes.notes import Note
 from rollouts_gwapi_plugin.routes.steps import Steps
@@ -160,8 +160,7 @@ def refuse_nothing(name: str, step: ManagedStep, managed: Managed, where: str) -
         RouteError: no route has the step's name; the text says why.
 
     """
-    mirrors_nothing = isinstance(step, SetMirrorRoute) and step.percentage == 0
-    if step.match and not mirrors_nothing and name not in {item.owned.name for item in managed.routes}:
+    if step.match and not mirrors_nothing(step) and name not in {item.owned.name for item in managed.routes}:
         reasons = "; ".join(note.text for note in managed.notes) or "no http route and the step have requests in common"
         raise RouteError(f"{where}: managed route {name} can't be set: {reasons}")
 

@@ -16,9 +16,9 @@ from rollouts_gwapi_plugin.routes.gloo.policies import mirror_policy
 from rollouts_gwapi_plugin.routes.gloo.standing import TableStanding
 from rollouts_gwapi_plugin.routes.gloo.table import Table, TableRoute, write_table
 from rollouts_gwapi_plugin.routes.label import mark_in_progress
-from rollouts_gwapi_plugin.routes.managed import Purpose
+from rollouts_gwapi_plugin.routes.managed import Purpose, record_of_rule
 from rollouts_gwapi_plugin.routes.reconcile import Outcome
-from rollouts_gwapi_plugin.routes.record import ManagedRecord, RouteRecord, RuleMark
+from rollouts_gwapi_plugin.routes.record import RouteRecord, RuleMark
 
 # The API's limit of a section's routes.
 MAX_ROUTES: Final = 10_000
@@ -72,17 +72,14 @@ def _canary_has_weight(weighted: Weighted, pair: GlooPair | None) -> bool:
 
 
 def _record(standing: TableStanding, weighted: Weighted, managed: Managed) -> RouteRecord:
-    records: dict[Purpose, dict[str, ManagedRecord]] = {Purpose.HEADER: {}, Purpose.MIRROR: {}}
+    present = (service_identity(raw, standing.namespace) for item in weighted.candidates for raw in item.destinations)
+    record = RouteRecord(experiments=tuple(dict.fromkeys(found for found in present if found in standing.experiments)))
     experiment_names = [name for _, _, _, name in standing.experiments]
     for item in managed.routes:
         mark = RuleMark(item.item.name, (fingerprint(item.item.raw, experiment_names),))
         known = standing.record_of(item.owned)
-        one = ManagedRecord((mark,), item.step or (known.step if known else None))
-        named = records[item.owned.purpose]
-        named[item.owned.name] = named[item.owned.name].union(one) if item.owned.name in named else one
-    present = (service_identity(raw, standing.namespace) for item in weighted.candidates for raw in item.destinations)
-    experiments = tuple(dict.fromkeys(found for found in present if found in standing.experiments))
-    return RouteRecord(records[Purpose.HEADER], records[Purpose.MIRROR], experiments)
+        record = record.union(record_of_rule(item.owned, mark, item.step or (known.step if known else None)))
+    return record
 
 
 def _companions(standing: TableStanding, managed: Managed, route: Route) -> Companions:

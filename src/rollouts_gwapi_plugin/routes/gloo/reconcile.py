@@ -57,7 +57,7 @@ def _set_weight(route: Route, desired: Desired, view: RecordView) -> Outcome:
         if not _lowers(standing, scale):
             raise named from error
         outcome = replace(_weigh_and_heal(standing, scale), problem=named)
-    return replace(outcome, notes=(*notes, *outcome.notes))
+    return outcome.with_notes(*notes)
 
 
 def set_managed_route(route: Route, step: ManagedStep, desired: Desired, view: RecordView, scope: Scope) -> Outcome:
@@ -74,7 +74,7 @@ def set_managed_route(route: Route, step: ManagedStep, desired: Desired, view: R
     if not step.match:
         return _unset(standing, step.name)
     if isinstance(step, SetMirrorRoute) and standing.config.mirror == "off":
-        return _with_notes(_left_as_it_is(standing), _mirror_is_off(standing, step))
+        return _left_as_it_is(standing).with_notes(_mirror_is_off(standing, step))
     pair, notes = standing.find_pair()
     scale = Scale(pair, desired, standing.experiments)
     steps = {**other_steps(standing.steps(), step.name, desired), step.name: step}
@@ -82,7 +82,7 @@ def set_managed_route(route: Route, step: ManagedStep, desired: Desired, view: R
     refuse_nothing(step.name, step, managed, str(route))
     outcome = finish(standing, as_they_are(standing), managed, pair)
     companions = replace(outcome.companions, required=isinstance(step, SetMirrorRoute))
-    return _with_notes(replace(outcome, companions=companions), *notes)
+    return replace(outcome, companions=companions).with_notes(*notes)
 
 
 def remove_managed_routes(route: Route, desired: Desired, view: RecordView, scope: Scope) -> Outcome:
@@ -201,10 +201,6 @@ def _pair_or_none(standing: TableStanding) -> GlooPair | None:
         return None
 
 
-def _with_notes(outcome: Outcome, *notes: Note) -> Outcome:
-    return replace(outcome, notes=(*notes, *outcome.notes))
-
-
 def _left_as_it_is(standing: TableStanding) -> Outcome:
     return finish(standing, as_they_are(standing), Managed(tuple(standing.managed_routes())), _pair_or_none(standing))
 
@@ -248,7 +244,7 @@ def _weigh_and_heal(standing: TableStanding, scale: Scale) -> Outcome:
     except RouteError:
         possible, told = possible_steps(wanted, standing.steps(), done, str(standing.route))
         outcome, notes = done(possible), [*notes, *told]
-    return _with_notes(outcome, *notes)
+    return outcome.with_notes(*notes)
 
 
 def _wanted(standing: TableStanding) -> Steps:
