@@ -25,6 +25,7 @@ def mark_in_progress(route: Route, label: Label | None, rollout: str, *, standin
     annotations = dict(route.metadata.annotations or {})
     listed = {entry.strip() for entry in annotations.get(ANNOTATION, "").split(",")} - {""}
     wears = label is not None and label.enabled
+    # Nobody is listed: there is nothing to take off, and a label that stands there all the same is the user's.
     if not listed and (label is None or not wears or label.key in labels):
         return route
     wanted = listed | {rollout} if standing and wears else listed - {rollout}

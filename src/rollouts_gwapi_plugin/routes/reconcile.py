@@ -126,14 +126,12 @@ def remove_managed_routes(route: Route, desired: Desired, view: RecordView, scop
 
 def give_back(route: Route, desired: Desired, view: RecordView, scope: Scope, *, weights: bool) -> Outcome:
     """Remove everything of the Rollout from a route that left the configuration (D29); the weights only if told to."""
-    desired = replace(desired, weight=0, destinations=())
-    standing = take_apart(route, desired, view, scope.kind)
+    standing = take_apart(route, replace(desired, weight=0, destinations=()), view, scope.kind)
     # Without the pair there are no weights to give back; what we added goes all the same.
-    pair = _pair_or_none(standing)
-    split = split_of(desired, pair, standing.recorded_experiments) if pair is not None and weights else None
+    pair = _pair_or_none(standing) if weights else None
     users = [
-        weigh(rule, pair, split, desired)
-        if pair is not None and split is not None and pair.weights(rule) and desired.selects(rule.name)
+        _at_rest(rule, pair, standing)
+        if pair is not None and pair.weights(rule) and desired.selects(rule.name)
         else _without_experiments(rule, standing)
         for rule in standing.users
     ]
@@ -255,6 +253,11 @@ def _left(rule: Rule, pair: Pair, standing: Standing) -> Rule:
         return _without_experiments(rule, standing)
     if set(_canary_weights([rule], pair)) != {former.weight}:
         return _without_experiments(rule, standing)
+    return _at_rest(rule, pair, standing)
+
+
+def _at_rest(rule: Rule, pair: Pair, standing: Standing) -> Rule:
+    """Return a rule of the pair's with everything on stable, and without experiments."""
     resting = replace(standing.desired, weight=0, destinations=())
     return weigh(rule, pair, split_of(resting, pair, standing.recorded_experiments), resting)
 

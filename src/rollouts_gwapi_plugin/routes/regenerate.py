@@ -103,5 +103,6 @@ def _overtaking(
 
 def _follow(item: ManagedRule, standing: Standing, pair: Pair, split: Split | None) -> Rule:
     """Return a kept rule; a mirror rule's weights follow its source's."""
-    follows = item.owned.purpose is Purpose.MIRROR and split is not None and pair.weights(item.rule)
-    return weigh(item.rule, pair, split, standing.desired) if follows and split is not None else item.rule
+    if split is None or item.owned.purpose is not Purpose.MIRROR or not pair.weights(item.rule):
+        return item.rule
+    return weigh(item.rule, pair, split, standing.desired)

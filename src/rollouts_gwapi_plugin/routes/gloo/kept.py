@@ -116,8 +116,7 @@ def dump_annotation(annotations: Mapping[str, str], found: Annotation, rollout: 
         )
     old = annotations.get(ANNOTATION)
     # The same content in another spelling is no reason to write.
-    keeps_text = old is not None and _equal(old, value)
-    return {**rest, ANNOTATION: old if keeps_text and old is not None else text}
+    return {**rest, ANNOTATION: old if old is not None and _equal(old, value) else text}
 
 
 def _equal(text: str, value: JsonObject) -> bool:

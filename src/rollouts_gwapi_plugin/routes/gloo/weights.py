@@ -151,9 +151,10 @@ def _original(seen: Sequence[Seen], scale: Scale) -> Original:
     """
     stable = next(one.raw for one in seen if one.role is Role.STABLE)
     canary = next((one.raw for one in seen if one.role is Role.CANARY), None)
-    namespace = scale.pair.table_namespace
-    added = canary is None or (canary.get("weight") != 0 and same(canary, scale.pair.derive_canary(stable), namespace))
-    if canary is None or added:
+    if canary is None:
+        return Original(stable.get("weight"))
+    ours = scale.pair.derive_canary(stable)
+    if canary.get("weight") != 0 and same(canary, ours, scale.pair.table_namespace):
         return Original(stable.get("weight"))
     return Original(stable.get("weight"), has_canary=True, canary_weight=canary.get("weight"))
 
