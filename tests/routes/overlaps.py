@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from hypothesis import strategies as st
+from tests.routes.wanted import WEB_MANAGED
 from tests.strategies import HEADERS, PATHS, VALUES, Json, grpc_matches, header_steps, http_matches, mirror_steps
 
 from rollouts_gwapi_plugin.embedded.dataplane import matching
@@ -13,21 +14,12 @@ from rollouts_gwapi_plugin.embedded.dataplane.request import GrpcCall, HttpReque
 from rollouts_gwapi_plugin.errors import RouteError
 from rollouts_gwapi_plugin.model.rollout import SetHeaderRoute, SetMirrorRoute
 from rollouts_gwapi_plugin.model.routes import Route, parse_route
-from rollouts_gwapi_plugin.routes.desired import Desired, ManagedStep
+from rollouts_gwapi_plugin.routes.desired import ManagedStep
 from rollouts_gwapi_plugin.routes.kinds import KINDS
 from rollouts_gwapi_plugin.routes.notes import Note
 from rollouts_gwapi_plugin.routes.reconcile import Scope, set_managed_route, set_weight
 from rollouts_gwapi_plugin.routes.record import NOTHING_RECORDED, RecordView
 
-DESIRED: Final = Desired(
-    rollout="shop/web",
-    rollout_name="web",
-    namespace="shop",
-    stable="s",
-    canary="c",
-    weight=30,
-    managed_names=("m-h", "m-m"),
-)
 MATCHES: Final = {"HTTPRoute": http_matches(), "GRPCRoute": grpc_matches()}
 kinds = st.sampled_from(sorted(MATCHES))
 
@@ -55,7 +47,7 @@ def both_steps(draw: st.DrawFn, kind: str) -> tuple[ManagedStep, ManagedStep]:
 def managed(raw: Json, steps: Iterable[ManagedStep], *, first: bool) -> tuple[Route, tuple[Note, ...]]:
     """Return the route with the steps that are not refused, and what the next SetWeight tells of it."""
     scope = Scope(KINDS[raw["kind"].removesuffix("Route").lower()], takes_headers=True)
-    desired = replace(DESIRED, managed_first=first)
+    desired = replace(WEB_MANAGED, managed_first=first)
     now, view = parse_route(raw), NOTHING_RECORDED
     for step in steps:
         try:

@@ -5,12 +5,12 @@ from itertools import permutations
 from typing import Any
 
 import pytest
+from tests.routes.wanted import WEB
 from tests.service.world import header_step, route, rule
 
 from rollouts_gwapi_plugin.model.rollout import SetHeaderRoute
 from rollouts_gwapi_plugin.model.routes import Route, parse_route
 from rollouts_gwapi_plugin.routes.assemble import in_order
-from rollouts_gwapi_plugin.routes.desired import Desired
 from rollouts_gwapi_plugin.routes.kinds import HTTP
 from rollouts_gwapi_plugin.routes.ledger import Ledger
 from rollouts_gwapi_plugin.routes.managed import Owned, Purpose
@@ -18,8 +18,7 @@ from rollouts_gwapi_plugin.routes.reconcile import Scope, set_managed_route, set
 from rollouts_gwapi_plugin.routes.sources import Made
 
 SCOPE = Scope(HTTP, takes_headers=True)
-FIRST = Desired(rollout="shop/web", rollout_name="web", namespace="shop", stable="s", canary="c")
-SECOND = replace(FIRST, rollout="shop/side", rollout_name="side", stable="t", canary="d")
+SECOND = replace(WEB, rollout="shop/side", rollout_name="side", stable="t", canary="d")
 
 
 def pruned(value: Route) -> Route:
@@ -32,7 +31,7 @@ def pruned(value: Route) -> Route:
 @pytest.mark.parametrize("order", list(permutations([0, 1])))
 def test_two_rollouts_settle(names: str, positions: tuple[bool, bool], order: tuple[int, int]) -> None:
     """Both have a managed route of one name; after each has set its own, no call of either changes anything (K1)."""
-    rollouts = [replace(FIRST, managed_first=positions[0]), replace(SECOND, managed_first=positions[1])]
+    rollouts = [replace(WEB, managed_first=positions[0]), replace(SECOND, managed_first=positions[1])]
     store = (lambda value: value) if names == "kept" else pruned
     now = parse_route(route(rule("s100 c0"), rule("x"), rule("t100 d0", matches=[{"method": "GET"}])))
     ledger = Ledger("http")
@@ -67,14 +66,14 @@ def test_the_block_follows_position_and_order_of_the_configuration(
     other = [*reversed(expected)] if first else expected
     now = parse_route(route(rule("s100 c0"), rule("x")))
     ledger = Ledger("http")
-    start = replace(FIRST, managed_names=("b", "a"), managed_first=not first)
+    start = replace(WEB, managed_names=("b", "a"), managed_first=not first)
     for name in ("a", "b"):
         step = SetHeaderRoute.model_validate(header_step(name, f"X-{name}"))
-        outcome = set_managed_route(now, step, start, ledger.view(FIRST.rollout, "web"), SCOPE)
-        now, ledger = outcome.route, ledger.with_record(FIRST.rollout, "u", "web", outcome.record)
+        outcome = set_managed_route(now, step, start, ledger.view(WEB.rollout, "web"), SCOPE)
+        now, ledger = outcome.route, ledger.with_record(WEB.rollout, "u", "web", outcome.record)
     before = _names(now)
-    changed = replace(FIRST, managed_names=("a", "b"), managed_first=first)
-    after = set_weight(now, changed, ledger.view(FIRST.rollout, "web"), SCOPE)
+    changed = replace(WEB, managed_names=("a", "b"), managed_first=first)
+    after = set_weight(now, changed, ledger.view(WEB.rollout, "web"), SCOPE)
 
     assert sorted(before) == sorted(other)
     assert before.index("b") < before.index("a")

@@ -4,7 +4,8 @@ from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.routes.overlaps import DESIRED, MATCHES, answered, both_steps, kinds, managed
+from tests.routes.overlaps import MATCHES, answered, both_steps, kinds, managed
+from tests.routes.wanted import WEB_MANAGED
 from tests.service.world import route, rule
 from tests.strategies import Json
 
@@ -44,7 +45,7 @@ def two_sources() -> Json:
 def crossing_notes(raw: Json, step: ManagedStep) -> list[Note]:
     """Set the managed route and return what is told of crossings."""
     scope = Scope(KINDS["http"], takes_headers=True)
-    outcome = set_managed_route(parse_route(raw), step, DESIRED, NOTHING_RECORDED, scope)
+    outcome = set_managed_route(parse_route(raw), step, WEB_MANAGED, NOTHING_RECORDED, scope)
     return [note for note in outcome.notes if note.reason == REASON]
 
 

@@ -22,6 +22,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.gob_view import through_gob
+from tests.routes.wanted import WEB_MANAGED
 from tests.strategies import L7_KINDS, Json, header_steps, mirror_steps, rollouts, routes
 
 from rollouts_gwapi_plugin.errors import ConfigError, RouteError
@@ -45,7 +46,7 @@ from rollouts_gwapi_plugin.routes.reconcile import (
 LEGAL_NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 # Every port that the drawn pairs use: experiments fit everywhere.
 PORTS = tuple(ServicePort("", port) for port in (80, 8080, 8443))
-ROLLOUT = "shop/web"
+ROLLOUT = WEB_MANAGED.rollout
 LABEL = Label("rollouts.argoproj.io/gatewayapi-canary", "in-progress")
 
 
@@ -62,16 +63,7 @@ class Life:
     def of(cls, raw: Json, maximum: int = 100) -> "Life":
         """Begin with a user's route."""
         kind = KINDS[raw["kind"].removesuffix("Route").lower()]
-        base = Desired(
-            rollout=ROLLOUT,
-            rollout_name="web",
-            namespace="shop",
-            stable="s",
-            canary="c",
-            max_weight=maximum,
-            managed_names=("m-h", "m-m"),
-            label=LABEL,
-        )
+        base = replace(WEB_MANAGED, weight=0, max_weight=maximum, label=LABEL)
         return cls(parse_route(raw), Scope(kind, takes_headers=True), base, Ledger(kind.family))
 
     def call(self, call: Mapping[str, Any]) -> Outcome:

@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from tests.routes.wanted import WEB
 from tests.service.world import header_step, route, rule
 
 from rollouts_gwapi_plugin.model.rollout import SetHeaderRoute, SetMirrorRoute
@@ -16,13 +17,12 @@ from rollouts_gwapi_plugin.routes.record import NOTHING_RECORDED, RecordView
 from rollouts_gwapi_plugin.routes.standing import take_apart
 
 Json = dict[str, Any]
-DESIRED = Desired(rollout="shop/web", rollout_name="web", namespace="shop", stable="s", canary="c")
 SCOPE = Scope(HTTP, takes_headers=True)
 HEADER = SetHeaderRoute.model_validate(header_step("r1"))
 MIRROR = SetMirrorRoute.model_validate({"name": "r1", "match": [{"method": {"exact": "GET"}}]})
 
 
-def owners(value: Route, view: RecordView = NOTHING_RECORDED, desired: Desired = DESIRED, *setting: str) -> list[str]:
+def owners(value: Route, view: RecordView = NOTHING_RECORDED, desired: Desired = WEB, *setting: str) -> list[str]:
     """Return for each rule `purpose name`, or nothing for a user's."""
     found = ownership(Claim(value, desired, view, frozenset(), frozenset(setting)))
     return [f"{owner.purpose.value} {owner.name}" if owner else "" for owner in found]
@@ -71,7 +71,7 @@ def test_without_a_record_only_generated_names_with_only_the_canary_are_ours() -
             {"name": "r1-3"},
         )
     )
-    desired = replace(DESIRED, managed_names=("r1",))
+    desired = replace(WEB, managed_names=("r1",))
 
     assert ["", "header r1", "header r1", "", "", "", ""] == owners(value, desired=desired)
     assert [""] * 7 == owners(value)
@@ -92,7 +92,7 @@ def _view(value: Route, *steps: SetHeaderRoute | SetMirrorRoute) -> RecordView:
     """Return what the ledger holds while the last of the steps is being written: the records of all (D6)."""
     view, now = NOTHING_RECORDED, value
     for step in steps:
-        outcome = set_managed_route(now, step, DESIRED, view, SCOPE)
+        outcome = set_managed_route(now, step, WEB, view, SCOPE)
         view, now = RecordView(view.record.union(outcome.record), known=True), outcome.route
     return view
 
@@ -103,12 +103,12 @@ def test_a_managed_route_that_becomes_another_kind_is_told_apart(steps: tuple[An
     value = parse_route(route(rule("s100 c0")))
     view = _view(value, *steps)
     now = set_managed_route(
-        set_managed_route(value, steps[0], DESIRED, NOTHING_RECORDED, SCOPE).route, steps[1], DESIRED, view, SCOPE
+        set_managed_route(value, steps[0], WEB, NOTHING_RECORDED, SCOPE).route, steps[1], WEB, view, SCOPE
     ).route
     expected = ["mirror r1", ""] if isinstance(steps[1], SetMirrorRoute) else ["", "header r1"]
 
     assert expected == owners(now, view)
-    after = set_weight(now, replace(DESIRED, weight=10), view, SCOPE)
+    after = set_weight(now, replace(WEB, weight=10), view, SCOPE)
     assert [item.name for item in now.rules] == [item.name for item in after.route.rules]
     assert isinstance(steps[1], SetMirrorRoute) == bool(after.record.mirrors)
     assert isinstance(steps[1], SetHeaderRoute) == bool(after.record.headers)
@@ -136,12 +136,12 @@ def test_names_that_become_equal_are_told_apart_by_the_record() -> None:
     value = parse_route(route(rule("s100 c0")))
     view = NOTHING_RECORDED
     for step in (first, second):
-        outcome = set_managed_route(value, step, DESIRED, view, SCOPE)
+        outcome = set_managed_route(value, step, WEB, view, SCOPE)
         value, view = outcome.route, RecordView(outcome.record, known=True)
 
     assert [None, "canary-a", "canary-a-1"] == [item.name for item in value.rules]
     assert ["", "header Canary-A", "header canary-a"] == owners(value, view)
-    gone = set_managed_route(value, SetHeaderRoute(name="Canary-A"), DESIRED, view, SCOPE)
+    gone = set_managed_route(value, SetHeaderRoute(name="Canary-A"), WEB, view, SCOPE)
     assert ["canary-a"] == list(gone.record.headers)
 
 
@@ -149,20 +149,20 @@ def test_the_longest_name_is_meant_where_there_is_no_record() -> None:
     """`r1-1` can be the second rule of `r1` or the first of `r1-1`; the order of the names does not matter."""
     value = parse_route(route(rule("s100 c0"), rule("c", name="r1"), rule("c", name="r1-1")))
     for names in (("r1", "r1-1"), ("r1-1", "r1")):
-        assert ["", "header r1", "header r1-1"] == owners(value, desired=replace(DESIRED, managed_names=names))
+        assert ["", "header r1", "header r1-1"] == owners(value, desired=replace(WEB, managed_names=names))
 
 
 def test_unnamed_rules_are_found_by_their_prints() -> None:
     """Where the CRD prunes names; of equal rules ours is the one on the side where we put it (C34)."""
     value = parse_route(route(rule("s100 c0"), rule("s0 c100", matches=[{"method": "PUT"}])))
-    outcome = set_managed_route(value, HEADER, DESIRED, NOTHING_RECORDED, SCOPE)
+    outcome = set_managed_route(value, HEADER, WEB, NOTHING_RECORDED, SCOPE)
     view = RecordView(outcome.record, known=True)
     alike = pruned(outcome.route)
     with_twins = alike.with_rules([alike.rules[2], *alike.rules])
 
     assert ["", "", "header r1", "header r1"] == owners(alike, view)
     assert ["", "", "", "header r1", "header r1"] == owners(with_twins, view)
-    first = replace(DESIRED, managed_first=True)
+    first = replace(WEB, managed_first=True)
     assert ["header r1", "", "", "", "header r1"] == owners(with_twins, view, first)
     assert ["", "", "", ""] == owners(alike)
 
@@ -170,10 +170,10 @@ def test_unnamed_rules_are_found_by_their_prints() -> None:
 def test_unnamed_rules_that_are_kept_keep_their_names_in_the_record() -> None:
     """Heal can't make a managed route: what stands is recorded as before, one mark a rule, and found the next time."""
     value = parse_route(route(rule("s100 c0"), rule("s0 c100", matches=[{"method": "PUT"}])))
-    outcome = set_managed_route(value, HEADER, DESIRED, NOTHING_RECORDED, SCOPE)
+    outcome = set_managed_route(value, HEADER, WEB, NOTHING_RECORDED, SCOPE)
     view = RecordView(outcome.record, known=True)
     broken = SetHeaderRoute.model_validate({"name": "r2", "match": [{"headerName": "", "headerValue": {"exact": "1"}}]})
-    healing = replace(DESIRED, heal=True, steps={"r2": broken})
+    healing = replace(WEB, heal=True, steps={"r2": broken})
     kept = set_weight(pruned(outcome.route), healing, view, SCOPE)
 
     assert ["ManagedRouteNotRestored"] == [note.reason for note in kept.notes]
@@ -185,8 +185,8 @@ def test_a_rule_that_is_set_is_taken_over_by_name() -> None:
     """Also where the ledger knows this Rollout, since the Go plugin may have made it (D15)."""
     value = parse_route(route(rule("s100 c0"), rule("c", name="r1")))
 
-    assert ["", ""] == owners(value, RecordView(known=True), replace(DESIRED, managed_names=("r1",)))
-    assert ["", "header r1"] == owners(value, RecordView(known=True), DESIRED, "r1")
+    assert ["", ""] == owners(value, RecordView(known=True), replace(WEB, managed_names=("r1",)))
+    assert ["", "header r1"] == owners(value, RecordView(known=True), WEB, "r1")
 
 
 def test_a_mirror_rule_is_known_by_name_pair_and_target() -> None:
@@ -203,7 +203,7 @@ def test_a_mirror_rule_is_known_by_name_pair_and_target() -> None:
         )
     )
 
-    assert ["mirror m", "", "", "", ""] == owners(value, desired=replace(DESIRED, managed_names=("m",)))
+    assert ["mirror m", "", "", "", ""] == owners(value, desired=replace(WEB, managed_names=("m",)))
 
 
 OLD = rule("c0", matches=[{"headers": [{"name": "x-test", "value": "1"}, {"name": "own", "value": "2"}]}])
@@ -230,7 +230,7 @@ def test_the_go_plugins_index_is_believed_only_where_the_rule_fits(
 ) -> None:
     """No name, only the canary, every match with every header of the step; such entries can be years old (D30)."""
     value = parse_route(route(rule("s100 c0"), item))
-    desired = replace(DESIRED, managed_names=("r1",), all_steps=(SetHeaderRoute(name="r1"), HEADER))
+    desired = replace(WEB, managed_names=("r1",), all_steps=(SetHeaderRoute(name="r1"), HEADER))
 
     assert ["", "header r1" if found else ""] == owners(value, RecordView(legacy=legacy), desired)
 
@@ -243,7 +243,7 @@ def test_the_go_plugins_values_are_spelled_its_way(asked: Any, value: str) -> No
     entry = {"headerName": "X", "headerValue": asked}
     step = SetHeaderRoute.model_validate({"name": "r1", "match": [entry]})
     old = rule("c0", matches=[{"headers": [{"name": "x", "value": value}]}])
-    desired = replace(DESIRED, managed_names=("r1",), all_steps=(step,))
+    desired = replace(WEB, managed_names=("r1",), all_steps=(step,))
 
     assert ["header r1"] == owners(parse_route(route(old)), RecordView(legacy={"r1": 0}), desired)
 
@@ -251,8 +251,8 @@ def test_the_go_plugins_values_are_spelled_its_way(asked: Any, value: str) -> No
 def test_routes_of_other_kinds_have_no_managed_rules() -> None:
     """A TCPRoute's rule is never ours, whatever its name."""
     tcp = parse_route(route(rule("c", name="r1"), kind="TCPRoute"))
-    standing = take_apart(tcp, replace(DESIRED, managed_names=("r1",)), NOTHING_RECORDED, Scope(HTTP).kind)
-    plain = take_apart(tcp, replace(DESIRED, managed_names=("r1",)), NOTHING_RECORDED, replace(HTTP, match=None))
+    standing = take_apart(tcp, replace(WEB, managed_names=("r1",)), NOTHING_RECORDED, Scope(HTTP).kind)
+    plain = take_apart(tcp, replace(WEB, managed_names=("r1",)), NOTHING_RECORDED, replace(HTTP, match=None))
 
     assert [Owned(Purpose.HEADER, "r1")] == list(standing.owners)
     assert [None] == list(plain.owners)

@@ -13,6 +13,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.routes.cohorts import header_steps, mirror_holds, mirror_steps, sent_headers, step_holds
+from tests.routes.wanted import WEB_MANAGED
 from tests.service.world import route, rule
 
 from rollouts_gwapi_plugin.embedded.dataplane.matching import RouteTable
@@ -77,17 +78,7 @@ def requests(draw: st.DrawFn) -> HttpRequest:
 
 def desired(*, match_any: bool = False, first: bool = False) -> Desired:
     """Make what the calls here want."""
-    return Desired(
-        rollout="shop/web",
-        rollout_name="web",
-        namespace="shop",
-        stable="s",
-        canary="c",
-        weight=30,
-        managed_names=("m-h", "m-m"),
-        match_any=match_any,
-        managed_first=first,
-    )
+    return replace(WEB_MANAGED, match_any=match_any, managed_first=first)
 
 
 def within(path: str, prefix: str) -> bool:

@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from tests.routes.wanted import WEB
 from tests.service.world import header_step, route, rule
 
 from rollouts_gwapi_plugin.errors import RouteError
@@ -24,7 +25,7 @@ from rollouts_gwapi_plugin.routes.reconcile import (
 )
 from rollouts_gwapi_plugin.routes.record import NOTHING_RECORDED, RecordView, RouteRecord
 
-DESIRED = Desired(rollout="shop/web", rollout_name="web", namespace="shop", stable="s", canary="c", weight=20)
+DESIRED = replace(WEB, weight=20)
 SCOPE = Scope(HTTP, takes_headers=True)
 HEADER = SetHeaderRoute.model_validate(header_step("r1"))
 MIRROR = SetMirrorRoute.model_validate({"name": "m", "match": [{"method": {"exact": "GET"}}]})

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from tests.routes.wanted import WEB
 
 from rollouts_gwapi_plugin.errors import RouteError
 from rollouts_gwapi_plugin.model.rollout import HeaderRoutingMatch, SetHeaderRoute, SetMirrorRoute
@@ -11,7 +12,6 @@ from rollouts_gwapi_plugin.routes.managed import Owned, Purpose
 from rollouts_gwapi_plugin.routes.record import ManagedRecord, RouteRecord
 from rollouts_gwapi_plugin.routes.steps import Steps, other_steps, possible_steps, steps_there
 
-DESIRED = Desired("shop/web", "web", "shop", "s", "c")
 GONE = SetHeaderRoute(name="a")
 FIRST, SECOND = (SetHeaderRoute(name="a", match=(HeaderRoutingMatch(header_name=name),)) for name in ("x", "y"))
 OWNED = Owned(Purpose.HEADER, "a")
@@ -20,11 +20,11 @@ OWNED = Owned(Purpose.HEADER, "a")
 @pytest.mark.parametrize(
     ("desired", "record", "expected"),
     [
-        (replace(DESIRED, steps={"a": SECOND}), RouteRecord(headers={"a": ManagedRecord((), FIRST)}), FIRST),
-        (replace(DESIRED, steps={"a": SECOND}, all_steps=(FIRST,)), RouteRecord(), SECOND),
-        (replace(DESIRED, steps={"a": GONE}, all_steps=(FIRST, GONE)), RouteRecord(), FIRST),
-        (replace(DESIRED, steps={"a": SECOND}), RouteRecord(headers={"a": ManagedRecord(())}), SECOND),
-        (DESIRED, RouteRecord(mirrors={"a": ManagedRecord((), SetMirrorRoute(name="a"))}), None),
+        (replace(WEB, steps={"a": SECOND}), RouteRecord(headers={"a": ManagedRecord((), FIRST)}), FIRST),
+        (replace(WEB, steps={"a": SECOND}, all_steps=(FIRST,)), RouteRecord(), SECOND),
+        (replace(WEB, steps={"a": GONE}, all_steps=(FIRST, GONE)), RouteRecord(), FIRST),
+        (replace(WEB, steps={"a": SECOND}), RouteRecord(headers={"a": ManagedRecord(())}), SECOND),
+        (WEB, RouteRecord(mirrors={"a": ManagedRecord((), SetMirrorRoute(name="a"))}), None),
     ],
     ids=["record", "up-to-now", "any", "record-without-step", "other-purpose"],
 )
@@ -38,8 +38,8 @@ def test_the_step_that_made_what_is_there(
 def test_what_can_not_be_recorded_is_not_made_anew() -> None:
     """The managed routes of other names keep their rules while the ledger is in trouble."""
     there: Steps = {"a": FIRST, "b": FIRST, "c": None}
-    assert other_steps(there, "b", DESIRED) == {"a": FIRST, "c": None}
-    assert other_steps(there, "b", replace(DESIRED, keep_managed=True)) == {"a": None, "c": None}
+    assert other_steps(there, "b", WEB) == {"a": FIRST, "c": None}
+    assert other_steps(there, "b", replace(WEB, keep_managed=True)) == {"a": None, "c": None}
 
 
 def test_one_that_can_not_be_made_stays_as_it_is() -> None:

@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from tests.routes.wanted import WEB
 from tests.service.world import rule
 
 from rollouts_gwapi_plugin.model.routes import Rule
@@ -12,7 +13,7 @@ from rollouts_gwapi_plugin.routes.pair import Pair
 from rollouts_gwapi_plugin.routes.weights import ExperimentError, split_of, unresolved, weigh
 
 PAIR = Pair("", "Service", "shop", "s", "c", "shop")
-DESIRED = Desired(rollout="shop/web", rollout_name="web", namespace="shop", stable="s", canary="c", weight=20)
+DESIRED = replace(WEB, weight=20)
 EIGHTY = (ServicePort("", 80),)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.routes.cohorts import header_steps, mirror_holds, mirror_steps, sent_headers, step_holds
+from tests.routes.wanted import WEB_MANAGED
 from tests.service.gloo.world import http, table
 from tests.service.world import service
 
@@ -75,10 +76,8 @@ def requests(draw: st.DrawFn) -> HttpRequest:
 
 def desired(weight: int = 30, *, match_any: bool = False) -> Desired:
     """Make what the calls here want."""
-    return Desired(
-        rollout="shop/web", rollout_name="web", namespace="shop", stable="s", canary="c", weight=weight,
-        managed_names=("m-h", "m-m"), match_any=match_any, gloo=parse_gloo_config({"routeTableName": "web"}, "k"),
-    )  # fmt: skip
+    gloo = parse_gloo_config({"routeTableName": "web"}, "k")
+    return replace(WEB_MANAGED, weight=weight, match_any=match_any, gloo=gloo)
 
 
 def weighted(raw: Json, weight: int = 30) -> Outcome:
