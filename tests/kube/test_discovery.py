@@ -228,3 +228,20 @@ def test_how_many_rules_a_route_may_have_is_read_once(
 def test_without_a_schema_the_number_of_rules_is_not_known(api: Any, connect: Connect, routes: ResourceType) -> None:
     """That is no error: the Gateway API's own limit holds then."""
     assert Discovery(connect(api)).most_items(routes, "spec.rules", deadline=soon()) is None
+
+
+def test_a_missing_schema_is_not_remembered_for_long(
+    api: Any, connect: Connect, routes: ResourceType, fake_time: Any
+) -> None:
+    """An API server that shows none is asked again after some seconds, and until then not with each call."""
+    discovery = Discovery(connect(api), timing=fake_time.timing)
+    for _ in range(2):
+        with pytest.raises(errors.NotFound):
+            discovery.preserves(routes, NAME, deadline=soon())
+        assert discovery.most_items(routes, "spec.rules", deadline=soon()) is None
+    asked = paths(api)
+    api.objects = {f"/openapi/v3{V1}": openapi("HTTPRoute", name={})}
+    fake_time.sleep(LISTING_SECONDS)
+
+    assert asked == [f"/openapi/v3{V1}"]
+    assert discovery.preserves(routes, NAME, deadline=soon())

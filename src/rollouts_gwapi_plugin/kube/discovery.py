@@ -8,6 +8,7 @@ seconds, since somebody may be installing it. A remembered version that the API 
 
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
@@ -59,6 +60,8 @@ class Discovery:
         self._listings: dict[tuple[str, str], _Listing] = {}
         self._kept: dict[tuple[ResourceType, str], tuple[bool, float]] = {}
         self._most: dict[tuple[ResourceType, str], tuple[int | None, float]] = {}
+        # Until when a kind counts as one without a schema for us.
+        self._hidden: dict[ResourceType, float] = {}
 
     def resource(
         self, group: str, plural: str, kind: str, versions: Sequence[str], *, deadline: Deadline
@@ -121,6 +124,7 @@ class Discovery:
             self._listings = {key: value for key, value in self._listings.items() if key[0] != resource.group}
             self._kept = {key: value for key, value in self._kept.items() if key[0].group != resource.group}
             self._most = {key: value for key, value in self._most.items() if key[0].group != resource.group}
+            self._hidden = {key: value for key, value in self._hidden.items() if key.group != resource.group}
 
     def preserves(
         self, resource: ResourceType, path: str, *, sample: JsonObject | None = None, deadline: Deadline
@@ -161,7 +165,9 @@ class Discovery:
         if self._timing.clock() < until:
             return most
         document, schema = self._schema(resource, deadline)
-        most = None if schema is None else most_items(document, schema, path)
+        if schema is None:
+            return None
+        most = most_items(document, schema, path)
         with self._lock:
             self._most[key] = (most, self._timing.clock() + SCHEMA_SECONDS)
         return most
@@ -190,11 +196,18 @@ class Discovery:
 
     def _schema(self, resource: ResourceType, deadline: Deadline) -> tuple[JsonObject, JsonObject | None]:
         """Return the document and the kind's schema in it, None where there is none for us."""
-        try:
-            document = self._client.raw_get(f"/openapi/v3{resource.path}", deadline=deadline)
-        except (Forbidden, NotFound):
+        with self._lock:
+            hidden = self._timing.clock() < self._hidden.get(resource, 0.0)
+        if hidden:
             return {}, None
-        return document, kind_schema(document, resource)
+        document: JsonObject = {}
+        with suppress(Forbidden, NotFound):
+            document = self._client.raw_get(f"/openapi/v3{resource.path}", deadline=deadline)
+        schema = kind_schema(document, resource)
+        if schema is None:
+            with self._lock:
+                self._hidden[resource] = self._timing.clock() + LISTING_SECONDS
+        return document, schema
 
     def _from_dry_run(self, resource: ResourceType, path: str, sample: JsonObject | None, deadline: Deadline) -> bool:
         if sample is None or not has(sample, path):
