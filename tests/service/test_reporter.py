@@ -98,3 +98,14 @@ def test_steps_of_one_name_are_told_apart(shop: Shop) -> None:
         shop.mirror("canary", {"method": {"exact": "GET"}})
 
     assert ["StepTakenByNoRoute"] * 2 == [reason for reason, _ in told(shop)]
+
+
+def test_an_unknown_key_is_told_once_with_a_way_out(shop: Shop) -> None:
+    """The plugin ignores it as the Go plugin does (C103), and says what to do."""
+    shop.config = {"httpRoute": "web", "httpRute": "web"}
+    for _ in range(3):
+        shop.weight(20)
+    ((reason, message),) = told(shop)
+
+    assert "UnknownKey" == reason
+    assert "has the key 'httpRute', which this plugin does not know; remove it, or see docs/configuration.md" in message

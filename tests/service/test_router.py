@@ -398,7 +398,7 @@ def test_a_route_of_another_namespace_can_be_forbidden(shop: Shop) -> None:
 @pytest.mark.parametrize(
     ("plugins", "message"),
     [
-        ({"a/b": {}}, "has none of the keys argoproj-labs/gatewayAPI, .*; its keys: a/b"),
+        ({"a/b": {}}, "has none of the keys argoproj-labs/gatewayAPI, .*; its keys: a/b. .*set --plugin-name"),
         ({"argoproj-labs/gatewayAPI": None}, "the configuration is null"),
         ({"argoproj-labs/gatewayAPI": {}}, "No routes configured. At least one of httpRoute, "),
         ({"argoproj-labs/gatewayAPI": {}, "solo-io/glooplatform": {}}, "several keys that could be meant"),

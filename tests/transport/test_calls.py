@@ -7,7 +7,7 @@ import pytest
 
 from rollouts_gwapi_plugin.errors import RouteError
 from rollouts_gwapi_plugin.model.calls import TrafficRouterService, Verification
-from rollouts_gwapi_plugin.transport.calls import MAX_ERROR, METHODS, Answer, Calls
+from rollouts_gwapi_plugin.transport.calls import ERROR_END, MAX_ERROR, METHODS, Answer, Calls
 
 
 class Service:
@@ -86,10 +86,10 @@ def test_wrong_fields_are_told_with_place_and_value() -> None:
 
 
 def test_errors_have_an_end_and_can_be_encoded() -> None:
-    """A long error is cut, and half a surrogate pair is replaced."""
+    """A long error is cut in the middle, and half a surrogate pair is replaced."""
     answer = _calls(RouteError("\ud800" + "e" * 10_000)).perform(METHODS["SetWeight"], dict)
 
-    assert answer.error == "?" + "e" * (MAX_ERROR - 1)
+    assert answer.error == f"?{'e' * (MAX_ERROR - ERROR_END - 4)} … {'e' * ERROR_END}"
 
 
 def test_the_limit_counts_what_runs() -> None:

@@ -32,4 +32,7 @@ def plugin_key(plugins: Mapping[str, Any], settings: ServiceSettings, rollout: s
         raise ConfigError(
             f"{where} has several keys that could be meant ({', '.join(known)}); say which by --plugin-name"
         )
-    raise ConfigError(f"{where} has none of the keys {looked_for}; its keys: {present}")
+    raise ConfigError(
+        f"{where} has none of the keys {looked_for}; its keys: {present}. If one of them is this plugin's, set"
+        " --plugin-name to it in the plugin's args"
+    )

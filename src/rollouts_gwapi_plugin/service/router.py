@@ -185,7 +185,10 @@ class TrafficRouter:
             reporter=self._reporter,
         )
         for name in config.unknown_keys:
-            text = f"Rollout {rollout.key}: plugins[{key!r}] has the key {name!r}, which this plugin does not know"
+            text = (
+                f"Rollout {rollout.key}: plugins[{key!r}] has the key {name!r}, which this plugin does not know; remove"
+                " it, or see docs/configuration.md for the right one"
+            )
             work.report(name, Note("UnknownKey", text))
         return work
 

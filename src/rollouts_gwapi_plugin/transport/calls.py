@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from rollouts_gwapi_plugin.errors import ConfigError, PluginError
+from rollouts_gwapi_plugin.errors import ConfigError, PluginError, cut
 from rollouts_gwapi_plugin.log import get_logger
 from rollouts_gwapi_plugin.model.base import JsonObject
 from rollouts_gwapi_plugin.model.calls import (
@@ -32,6 +32,9 @@ from rollouts_gwapi_plugin.model.calls import (
 MAX_CALLS = 128
 # An error becomes a condition of the Rollout and a line of the log: longer ones help nobody.
 MAX_ERROR = 4_096
+# Of a longer one so much of the end is kept: there our errors say what to do.
+ERROR_END = 1_024
+_CUT = " … "
 # A Rollout that is wrong everywhere would fill the log; the first few places are enough to see why.
 MAX_REPORTED_FIELDS = 3
 
@@ -152,7 +155,9 @@ class Calls:
 
 def _failure(method: Method, text: str) -> Answer:
     # Neither transport can carry half a surrogate pair, and an error that can't be told would be lost.
-    text = text[:MAX_ERROR].encode("utf-8", "replace").decode("utf-8")
+    if len(text) > MAX_ERROR:
+        text = f"{text[: MAX_ERROR - ERROR_END - len(_CUT)]}{_CUT}{text[-ERROR_END:]}"
+    text = text.encode("utf-8", "replace").decode("utf-8")
     if not method.never_fails:
         return Answer(error=text)
     get_logger(call=method.name).warning("answered NotVerified", reason=text)
@@ -164,12 +169,7 @@ def _parse(method: Method, arguments: type[RolloutCall], fields: JsonObject) -> 
         return arguments.model_validate(fields)
     except ValidationError as error:
         places = "; ".join(
-            f"{'.'.join(str(part) for part in place['loc'])}: {place['msg']}, found {_shown(place['input'])}"
+            f"{'.'.join(str(part) for part in place['loc'])}: {place['msg']}, found {cut(repr(place['input']))}"
             for place in error.errors(include_url=False)[:MAX_REPORTED_FIELDS]
         )
         raise ConfigError(f"the arguments of {method.name} can't be read: {places}") from error
-
-
-def _shown(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 80 else f"{text[:80]}…"  # noqa: PLR2004 - as much as fits in a line of an error

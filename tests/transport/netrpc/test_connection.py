@@ -4,6 +4,7 @@ Matrix: bad bytes at each level (frame, stream, gob, net/rpc) x who must not not
 """
 
 import contextlib
+import re
 import socket
 import struct
 import threading
@@ -269,10 +270,12 @@ def test_a_large_rollout_passes_the_window(host: "NetRpcHost", running: Running,
 
 
 def test_a_long_error_is_cut(host: "NetRpcHost", running: Running, call: MakeCall) -> None:
-    """An error becomes a condition of the Rollout, so there is an end to it."""
-    running.service.error = "e" * 10_000
+    """An error becomes a condition of the Rollout, so there is an end to it; what to do stands at its own end."""
+    running.service.error = f"{'e' * 10_000}; set this"
+    error = host.result(host.start(call("SetWeight"))).error
 
-    assert host.result(host.start(call("SetWeight"))).error == "e" * 4_096
+    assert len(error) == 4_096
+    assert re.fullmatch(r"e{3069} … e{1014}; set this", error)
 
 
 def test_an_error_with_half_a_surrogate_is_told(host: "NetRpcHost", running: Running, call: MakeCall) -> None:
