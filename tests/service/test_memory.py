@@ -20,6 +20,10 @@ def test_what_was_set_longest_ago_falls_out() -> None:
     assert [3, None, 4] == [memory.get(key) for key in "abc"]
     assert 5 == memory.setdefault("d", 5)
     assert [None, None, 4, 5] == [memory.get(key) for key in "abcd"]
+    assert 4 == memory.setdefault("c", 6)
+    memory.set("e", 7)
+    assert [4, None, 7] == [memory.get(key) for key in "cde"]
+    memory.set("d", 8)
     memory.forget("d")
     memory.forget("never there")
     assert memory.get("d") is None
@@ -36,6 +40,16 @@ def test_threads_get_one_lock_of_one_object() -> None:
 
         with ThreadPoolExecutor(8) as pool:
             assert 1 == len({future.result() for future in [pool.submit(ask) for _ in range(8)]})
+
+
+def test_a_lock_in_use_is_not_made_anew() -> None:
+    """However many other objects there are meanwhile: two locks would be none."""
+    memory = Memory()
+    memory._locks = Remembered(limit=2)
+    first = memory.lock("HTTPRoute", "shop", "web")
+    for other in ("a", "b", "c"):
+        memory.lock("HTTPRoute", "shop", other)
+        assert first is memory.lock("HTTPRoute", "shop", "web")
 
 
 def test_other_objects_have_other_locks() -> None:

@@ -22,7 +22,7 @@ Value = TypeVar("Value")
 
 
 class Remembered(Generic[Key, Value]):
-    """A bounded map; the entry that was set longest ago falls out first."""
+    """A bounded map; the entry that was set (also by `setdefault`, to what it is) longest ago falls out first."""
 
     def __init__(self, limit: int = MAX_REMEMBERED) -> None:
         self._limit = limit
@@ -46,6 +46,7 @@ class Remembered(Generic[Key, Value]):
         """Return what is remembered, and remember the value where nothing is; of two at once both get the same."""
         with self._lock:
             known = self._entries.setdefault(key, value)
+            self._entries.move_to_end(key)
             if len(self._entries) > self._limit:
                 self._entries.popitem(last=False)
             return known

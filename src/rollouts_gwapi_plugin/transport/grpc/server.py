@@ -67,7 +67,11 @@ class GrpcServer:
         def open_inner(first: bytes) -> socket.socket:
             nonlocal counted
             inner = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-            inner.connect(self._address)
+            try:
+                inner.connect(self._address)
+            except OSError:
+                inner.close()
+                raise
             if HTTP2_PREFACE.startswith(first[: len(HTTP2_PREFACE)]):
                 counted = True
                 self._lifetime.session_opened()
