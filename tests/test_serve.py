@@ -18,9 +18,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from rollouts_gwapi_plugin.cli import main
 from rollouts_gwapi_plugin.embedded.host.cluster import Call
 from rollouts_gwapi_plugin.embedded.host.process import ChildPlugin
 from rollouts_gwapi_plugin.serve import CLOSE_SECONDS
+from rollouts_gwapi_plugin.wire.goplugin import handshake
 
 if TYPE_CHECKING:
     from tests.conftest import StartPlugin
@@ -43,6 +45,11 @@ def connect() -> Callable[[str], socket.socket]:
         return sock
 
     return open_connection
+
+
+def test_the_cookie_is_the_same_in_both_places() -> None:
+    """The command line must not import the handshake to know the cookie's name."""
+    assert handshake.COOKIE_NAME == main.COOKIE_NAME
 
 
 @pytest.mark.parametrize("cookie", [None, "", "other"])

@@ -5,7 +5,8 @@ Under the host's magic cookie nothing of the command line is imported: start-up 
 
 import os
 
-# The host sets this for every plugin that it starts (go-plugin's magic cookie of Argo Rollouts).
+# The host sets this for every plugin that it starts (go-plugin's magic cookie of Argo Rollouts). It is that of
+# `wire.goplugin.handshake`, as a test says: a command must not import that for it.
 COOKIE_NAME = "ARGO_ROLLOUTS_RPC_PLUGIN"
 COMMANDS = {
     "adopt": "adopt:adopt",

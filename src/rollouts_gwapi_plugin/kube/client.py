@@ -18,12 +18,10 @@ from rollouts_gwapi_plugin.kube.deadline import REAL_TIME, Deadline, Timing
 from rollouts_gwapi_plugin.kube.limiter import Limiter
 from rollouts_gwapi_plugin.model.base import JsonObject
 from rollouts_gwapi_plugin.model.kube import ResourceType
+from rollouts_gwapi_plugin.model.settings import DEFAULT_BURST, DEFAULT_QPS
 
 FIELD_MANAGER = "rollouts-gwapi-plugin"
 USER_AGENT = f"rollouts-gwapi-plugin/{__version__}"
-# The peer's 5 and 10 starve the ten workers of the controller (decision D20).
-DEFAULT_QPS = 50.0
-DEFAULT_BURST = 100
 _METHODS = {"get": "GET", "list": "GET", "update": "PUT", "create": "POST", "delete": "DELETE"}
 
 

@@ -12,7 +12,7 @@ from rollouts_gwapi_plugin.kube.deadline import REAL_TIME, Deadline, Timing
 
 
 class Limiter:
-    """Thread-safe token bucket; a negative `qps` means no limit."""
+    """Thread-safe token bucket; a `qps` of 0 or less means no limit."""
 
     def __init__(self, qps: float, burst: int, *, timing: Timing = REAL_TIME) -> None:
         self._qps = qps
