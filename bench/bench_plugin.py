@@ -34,6 +34,8 @@ STARTS = 7
 TARGETS = {"start, warm: handshake, ms": 600.0, "RSS after all calls, MB": 70.0, "no change: p50, ms": 4.0}
 UNLIMITED = ["--kubeClientQPS=1000000", "--kubeClientBurst=1000000"]
 _PAUSE = 0.005
+# A plugin has two seconds to follow its host; one that takes so long never will.
+END_SECONDS = 30.0
 
 Figures = dict[str, float]
 
@@ -56,11 +58,13 @@ class Bench:
     def _host(self, **environment: str) -> Iterator[tuple[Host, dict[str, Any]]]:
         host = Host(self._binary, {**self._environment, **environment}, self._folder / "host.log")
         arguments = ["serve", "--transport", self._mode.protocol, *UNLIMITED]
-        answer = host.start(self._mode, args=arguments)
-        if answer["error"]:
-            raise SystemExit(f"{self._mode}: {answer['error']}; {host.last_words()}")
-        yield host, answer
-        host.end()
+        try:
+            answer = host.start(self._mode, args=arguments)
+            if answer["error"]:
+                raise SystemExit(f"{self._mode}: {answer['error']}; {host.last_words()}")
+            yield host, answer
+        finally:
+            host.end()
 
     def _calls(self, host: Host, weights: list[int], count: int, goroutines: int = 1) -> dict[str, Any]:
         call = {"method": "SetWeight", "rollout": self._rollout}
@@ -118,6 +122,8 @@ class Bench:
             host.process.send_signal(signal.SIGKILL)
             began = time.monotonic()
             while not host.plugin_ended():
+                if time.monotonic() - began > END_SECONDS:
+                    raise SystemExit(f"{self._mode}: the plugin still runs {END_SECONDS:g} s after its host was killed")
                 time.sleep(_PAUSE)
             return {"end after host's SIGKILL, ms": (time.monotonic() - began) * 1000}
 
@@ -148,6 +154,9 @@ def show(results: dict[str, Figures]) -> None:
 
 def main() -> None:
     """Measure each way to connect."""
+    known = list(map(str, MODES))
+    if not WAYS or not set(WAYS) <= set(known):
+        raise SystemExit(f"BENCH_MODES is {' '.join(WAYS)!r}; it takes some of: {' '.join(known)}")
     results: dict[str, Figures] = {}
     with tempfile.TemporaryDirectory() as folder, ApiServer() as api:
         create_web(api)
