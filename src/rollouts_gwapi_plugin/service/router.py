@@ -5,7 +5,7 @@ reports each broken one. Nothing that it must know is kept in memory only.
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Final
@@ -89,7 +89,7 @@ class TrafficRouter:
             for note in one_a_reason(notes):
                 work.report("weights", note)
             targets = work.targets()
-            errors = work.run(targets, lambda *found: _set_weight(work, *found))
+            errors = work.run(targets, lambda *found: _compute_weight(work, *found))
             give_back_left_routes(work, targets)
             raise_all(errors)
 
@@ -129,7 +129,7 @@ class TrafficRouter:
                     work.report(str(target.ref), Note("RouteGone", text, warning=False))
                     work.sweep(target.kind, target.name, work.session)
             present = [target for target in able if not target.missing]
-            errors = work.run(present, lambda *found: _remove(work, *found))
+            errors = work.run(present, lambda *found: _compute_removal(work, *found))
             give_back_left_routes(work, targets)
             raise_all(errors)
 
@@ -150,7 +150,7 @@ class TrafficRouter:
             finally:
                 self._metrics.call_done(method, outcome, time.monotonic() - started)
 
-    def _work(self, rollout: Rollout, desired: Callable[[Desired], Desired] = lambda desired: desired) -> Work:
+    def _work(self, rollout: Rollout) -> Work:
         """Return the call's work.
 
         Raises:
@@ -171,11 +171,10 @@ class TrafficRouter:
             deadline=deadline,
             lock=self._memory.lock("ConfigMap", namespace, config.config_map),
         )
-        wanted = desired(base_desired(rollout, config))
         work = Work(
             rollout=rollout,
             config=config,
-            desired=wanted,
+            desired=base_desired(rollout, config),
             namespace=namespace,
             cluster=cluster,
             deadline=deadline,
@@ -193,31 +192,28 @@ class TrafficRouter:
         return work
 
     def _weight_work(self, call: WeightCall) -> tuple[Work, tuple[Note, ...]]:
-        notes: list[Note] = []
-
-        def wanted(base: Desired) -> Desired:
-            weight, clamped = clamp_weight(call.desired_weight, base.max_weight, base.rollout)
-            asked = call.additional_destinations
-            pair = (base.stable, base.canary)
-            destinations, over = destinations_of(asked, base.rollout, base.max_weight, weight, pair)
-            notes.extend((*clamped, *over))
-            return replace(base, weight=weight, destinations=destinations)
-
-        return self._work(call.rollout, wanted), tuple(notes)
+        work = self._work(call.rollout)
+        base = work.desired
+        weight, clamped = clamp_weight(call.desired_weight, base.max_weight, base.rollout)
+        pair = (base.stable, base.canary)
+        destinations, over = destinations_of(call.additional_destinations, base.rollout, base.max_weight, weight, pair)
+        desired = replace(base, weight=weight, destinations=destinations)
+        return replace(work, desired=desired), (*clamped, *over)
 
     def _set_managed(self, rollout: Rollout, step: ManagedStep) -> None:
         status = rollout.status
         if status.abort or status.promote_full or rollout.fully_promoted:
             # The controller sends the step of the index in these reconciles, too, right after it removed all (1.3).
             return
-        work = self._work(rollout, lambda base: _with_step(base, step))
+        work = self._work(rollout)
+        work = replace(work, desired=_with_step(work.desired, step))
         targets = work.targets()
         able = [target for target in targets if target.kind.match is not None]
         if isinstance(step, SetHeaderRoute):
             able = [target for target in able if target.takes_headers]
         if not able:
             work.report(*_nobody_takes(work, step))
-        errors = work.run(able, lambda *found: _set_managed(work, step, *found))
+        errors = work.run(able, lambda *found: _compute_managed(work, step, *found))
         give_back_left_routes(work, targets)
         raise_all(errors)
 
@@ -267,7 +263,7 @@ def _trouble_note(work: Work, error: PluginError, what: str) -> Note:
     return Note(LEDGER_TROUBLE, f"{work.session}: {error}; {what}")
 
 
-def _set_weight(work: Work, route: Route, scope: Scope, view: RecordView, trouble: PluginError | None) -> Outcome:
+def _compute_weight(work: Work, route: Route, scope: Scope, view: RecordView, trouble: PluginError | None) -> Outcome:
     desired = work.with_former_rule(route, scope.kind)
     needed = reconciler_of(route).services_needed(route, desired, view, scope)
     notes: tuple[Note, ...] = ()
@@ -283,7 +279,7 @@ def _set_weight(work: Work, route: Route, scope: Scope, view: RecordView, troubl
     return replace(outcome, notes=(*notes, *outcome.notes))
 
 
-def _set_managed(
+def _compute_managed(
     work: Work, step: ManagedStep, route: Route, scope: Scope, view: RecordView, trouble: PluginError | None
 ) -> Outcome:
     desired = replace(work.desired, keep_managed=trouble is not None)
@@ -295,7 +291,7 @@ def _set_managed(
     return outcome
 
 
-def _remove(work: Work, route: Route, scope: Scope, view: RecordView, trouble: PluginError | None) -> Outcome:
+def _compute_removal(work: Work, route: Route, scope: Scope, view: RecordView, trouble: PluginError | None) -> Outcome:
     outcome = reconciler_of(route).remove_managed_routes(route, work.desired, view, scope)
     if trouble is None:
         return outcome
