@@ -162,7 +162,7 @@ def test_an_abort(simulate: Simulate, step: int) -> None:
 
 def test_pauses_take_no_time(simulate: Simulate) -> None:
     """A pause of hours passes at once, one without an end is promoted."""
-    steps: list[Json] = [{"setWeight": 20}, {"pause": {"duration": "9h"}}, {"pause": {}}, {"setWeight": 60}]
+    steps: list[Json] = [{"setWeight": 20}, {"pause": {"duration": "9h30m"}}, {"pause": {}}, {"setWeight": 60}]
 
     code, told = simulate(rollout(*steps), route(rule("s100 c0")))
 
@@ -271,6 +271,28 @@ def test_a_route_from_a_cluster(simulate: Simulate) -> None:
             "error: no step of the Rollout is a setHeaderRoute of managed r",
         ),
         ([rollout()], ("--call", "set-header-route={"), "error: --call setHeaderRoute: '{' is not JSON"),
+        ([rollout()], ("--call", "set-header-route=" + '{"a":' * 9999), 'error: --call setHeaderRoute: \'{"a":{"a'),
+        (
+            [rollout({"pause": {"duration": "soon"}})],
+            (),
+            "error: Rollout shop/web: spec.strategy.canary.steps.0.pause.duration: found 'soon', Value error, 'soon'",
+        ),
+        ([rollout({"pause": "5m"})], (), "error: Rollout shop/web: spec.strategy.canary.steps.0.pause: found '5m'"),
+        (
+            [rollout({})],
+            (),
+            "error: Rollout shop/web: spec.strategy.canary.steps.0: found '{}', Value error, a step ha",
+        ),
+        (
+            [{**rollout(), "spec": {**rollout()["spec"], "replicas": -1}}],
+            (),
+            "error: Rollout shop/web: spec.replicas: found '-1'",
+        ),
+        (
+            [{**rollout(), "spec": {**rollout()["spec"], "template": {"spec": {"containers": []}}}}],
+            (),
+            "error: Rollout shop/web: spec.template.spec.containers: found '[]'",
+        ),
         ([rollout()], ("--abort-after", "0"), "error: --abort-after 0: the Rollout has 0 steps"),
         (
             [rollout(trafficRouting={"plugins": {}})],

@@ -184,12 +184,15 @@ def experiment_shares(raw: JsonObject, index: int) -> list[ExperimentShare]:
     steps = raw_steps(raw)
     experiment = (steps[index].get("experiment") or {}) if index < len(steps) else {}
     return [
-        ExperimentShare(
-            str(template.get("name", "")), str((template.get("service") or {}).get("name", "")), template["weight"]
-        )
+        ExperimentShare(str(template.get("name", "")), _service_name(template), template["weight"])
         for template in experiment.get("templates") or []
         if isinstance(template, dict) and isinstance(template.get("weight"), int)
     ]
+
+
+def _service_name(template: JsonObject) -> str:
+    service = template.get("service")
+    return str(service.get("name") or "") if isinstance(service, dict) else ""
 
 
 def experiment_destinations(

@@ -64,12 +64,17 @@ def read_rollout(raw: JsonObject) -> Rollout:
     try:
         return parse_rollout(raw)
     except ValidationError as error:
-        metadata = raw.get("metadata") or {}
-        wrong = "; ".join(
-            f"{'.'.join(str(part) for part in item['loc'])}: found {shown(item['input'])}, {item['msg']}"
-            for item in error.errors()
-        )
-        raise ConfigError(f"Rollout {metadata.get('namespace', '')}/{metadata.get('name', '')}: {wrong}") from error
+        raise unreadable(raw, error) from error
+
+
+def unreadable(raw: JsonObject, error: ValidationError) -> ConfigError:
+    """Return what is to be said of a Rollout whose fields have not the types that Argo Rollouts gives them."""
+    metadata = raw.get("metadata") or {}
+    wrong = "; ".join(
+        f"{'.'.join(str(part) for part in item['loc'])}: found {shown(item['input'])}, {item['msg']}"
+        for item in error.errors()
+    )
+    return ConfigError(f"Rollout {metadata.get('namespace', '')}/{metadata.get('name', '')}: {wrong}")
 
 
 def has_plugin(raw: JsonObject, plugin_name: str | None) -> bool:

@@ -118,11 +118,28 @@ def test_an_index_beyond_the_end_is_the_maximum(rollout: MakeRollout) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"), [(None, None), (30, 30), ("30", 30), ("10s", 10), ("5m", 300), ("1h", 3600)]
+    ("text", "expected"),
+    [
+        (None, None),
+        (30, 30),
+        ("30", 30),
+        ("10s", 10),
+        ("5m", 300),
+        ("1h", 3600),
+        ("1h30m", 5400),
+        ("1.5h500ms", 5400.5),
+    ],
 )
 def test_durations(text: Any, expected: float | None) -> None:
-    """A pause's duration is seconds, or has a unit."""
+    """A pause's duration is seconds, or a duration of Go."""
     assert seconds(text) == expected
+
+
+@pytest.mark.parametrize("text", ["", "x", "-5", -1, "1d", "5m ", "nan", float("inf"), "9" * 5000, "600000h"])
+def test_durations_that_are_none(text: Any) -> None:
+    """What the controller refuses, or can't hold, is an error that shows it."""
+    with pytest.raises(ValueError, match="is no duration, such as 30 or 1h30m"):
+        seconds(text)
 
 
 def test_timestamps_never_come_early() -> None:

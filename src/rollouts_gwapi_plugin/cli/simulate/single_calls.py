@@ -7,7 +7,7 @@ from typing import Any, Final
 from rollouts_gwapi_plugin.cli.rehearsal import raw_steps
 from rollouts_gwapi_plugin.cli.simulate.stage import Stage
 from rollouts_gwapi_plugin.embedded.host.cluster import Call
-from rollouts_gwapi_plugin.errors import ConfigError
+from rollouts_gwapi_plugin.errors import ConfigError, shown
 from rollouts_gwapi_plugin.model.base import JsonObject
 
 _STEP_CALLS: Final = {"set-header-route": "SetHeaderRoute", "set-mirror-route": "SetMirrorRoute"}
@@ -41,7 +41,7 @@ def make_calls(stage: Stage, raw: JsonObject, texts: Sequence[str]) -> None:
         elif text == "remove-managed-routes":
             stage.call(Call("RemoveManagedRoutes", {"rollout": rollout}))
         else:
-            raise ConfigError(f"--call {text!r} is no call; there are {', '.join(_ALL)}")
+            raise ConfigError(f"--call {shown(text)} is no call; there are {', '.join(_ALL)}")
 
 
 def _in_update(raw: JsonObject, index: int, version: int) -> JsonObject:
@@ -57,8 +57,8 @@ def _step(raw: JsonObject, field: str, value: str) -> tuple[int, JsonObject]:
     if value.startswith("{"):
         try:
             body: Any = json.loads(value)
-        except ValueError as error:
-            raise ConfigError(f"--call {field}: {value!r} is not JSON: {error}") from error
+        except (ValueError, RecursionError) as error:
+            raise ConfigError(f"--call {field}: {shown(value)} is not JSON: {error}") from error
         return 0, body
     found = [
         (index, step[field])

@@ -69,9 +69,9 @@ class Stage:
             log.configure("json", "info", self._log)
             try:
                 self.api = stack.enter_context(ApiServer(crds=definitions))
-                self.add(one.value for one in self.manifests if one.kind in _TAKEN)
             except StatusError as error:
-                raise ConfigError(f"the API server refuses an object of the files: {error}") from error
+                raise _refused(error) from error
+            self.add(one.value for one in self.manifests if one.kind in _TAKEN)
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="rollouts-gwapi-simulate-"))
             kubeconfig = self.api.write_kubeconfig(Path(folder) / "kubeconfig")
             settings = ServiceSettings(kubeconfig=str(kubeconfig), qps=NO_LIMIT, plugin_name=self.plugin_name)
@@ -86,8 +86,16 @@ class Stage:
         self._stack.close()
 
     def add(self, objects: Iterable[JsonObject]) -> None:
-        """Create objects, or replace those of their names."""
-        self.api.load(as_new(value) for value in objects)
+        """Create objects, or replace those of their names.
+
+        Raises:
+            ConfigError: one can't be created.
+
+        """
+        try:
+            self.api.load(as_new(value) for value in objects)
+        except StatusError as error:
+            raise _refused(error) from error
 
     def routes(self) -> Routes:
         """Return all routes as they are now."""
@@ -124,6 +132,10 @@ class Stage:
         self._log.truncate()
         entries = [json.loads(line) for line in lines]
         return [f"{entry['@level']}: {entry['@message']}" for entry in entries if "reason" in entry]
+
+
+def _refused(error: StatusError) -> ConfigError:
+    return ConfigError(f"the API server refuses an object of the files: {error}")
 
 
 def changes_between(before: Routes, after: Routes) -> list[tuple[str, str]]:

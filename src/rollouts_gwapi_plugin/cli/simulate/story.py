@@ -7,6 +7,7 @@ promoted, experiments start and succeed. `problem` says why the story did not co
 from dataclasses import replace
 from typing import Final
 
+from rollouts_gwapi_plugin.cli.manifests import as_new
 from rollouts_gwapi_plugin.cli.rehearsal import experiment_shares, ports_of
 from rollouts_gwapi_plugin.cli.simulate.stage import Routes, Stage
 from rollouts_gwapi_plugin.embedded.host import actions
@@ -28,7 +29,8 @@ class Story:
     """One update of one Rollout; `before` are the routes between the first version and the second."""
 
     def __init__(self, stage: Stage, raw: JsonObject, abort_after: int | None) -> None:
-        rollout = {**raw, "metadata": {"generation": 1, **raw["metadata"]}, "status": {}}
+        new = as_new(raw)
+        rollout = {**new, "metadata": {"generation": 1, **new["metadata"]}, "status": {}}
         self._stage = stage
         self._raw = raw
         self._abort_after = abort_after

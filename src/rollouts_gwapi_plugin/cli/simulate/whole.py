@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rollouts_gwapi_plugin.cli.manifests import Manifest
+from rollouts_gwapi_plugin.cli.simulate.played import check_played
 from rollouts_gwapi_plugin.cli.simulate.single_calls import make_calls
 from rollouts_gwapi_plugin.cli.simulate.stage import Made, Stage, changes_between
 from rollouts_gwapi_plugin.cli.simulate.story import Story
@@ -52,6 +53,7 @@ def run(manifests: Sequence[Manifest], wish: Wish) -> Simulation:
     if rollout.spec.strategy.canary is None:
         raise ConfigError(f"Rollout {rollout.key} has no canary strategy, so no plugin is called for it")
     configuration(rollout, wish.plugin_name)
+    check_played(raw)
     if wish.abort_after is not None and wish.abort_after >= len(rollout.canary.steps):
         raise ConfigError(
             f"--abort-after {wish.abort_after}: the Rollout has {len(rollout.canary.steps)} steps, from 0"

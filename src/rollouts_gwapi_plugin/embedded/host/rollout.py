@@ -7,9 +7,11 @@ what the controller takes it for (`replicas` 1, weights nil, index 0 where there
 import datetime as dt
 import hashlib
 import json
+import re
 from math import ceil
 from typing import Any
 
+from rollouts_gwapi_plugin.errors import shown
 from rollouts_gwapi_plugin.model.base import JsonObject
 
 REVISION_ANNOTATION = "rollout.argoproj.io/revision"
@@ -18,7 +20,11 @@ PAUSE_STEP = "CanaryPauseStep"
 PAUSE_EXPERIMENT = "InconclusiveExperiment"
 DEFAULT_ABORT_DELAY = 30
 DEFAULT_SCALE_DOWN_DELAY = 30
-_UNITS = {"s": 1, "m": 60, "h": 3600}
+_UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600}
+_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)")
+_DURATION = re.compile(rf"(?:{_PART.pattern})+")
+# The controller holds seconds in 32 bits.
+MAX_SECONDS = 2**31 - 1
 
 
 def short_hash(value: Any) -> str:
@@ -27,11 +33,21 @@ def short_hash(value: Any) -> str:
 
 
 def seconds(duration: Any) -> float | None:
-    """Return a pause's duration (`30`, `"30"`, `"1h"`) in seconds, None where it has no end."""
+    """Return a pause's duration (`30`, `"30"`, `"1h"`, `"1h30m"`) in seconds, None where it has no end.
+
+    Raises:
+        ValueError: it is neither a number of seconds nor a duration of Go, or more than the controller can hold.
+
+    """
     if duration is None:
         return None
     text = str(duration)
-    return float(text[:-1]) * _UNITS[text[-1]] if text[-1] in _UNITS else float(text)
+    if text.isdecimal():
+        text += "s"
+    found = sum(float(number) * _UNITS[unit] for number, unit in _PART.findall(text))
+    if not _DURATION.fullmatch(text) or found > MAX_SECONDS:
+        raise ValueError(f"{shown(duration)} is no duration, such as 30 or 1h30m, of at most {MAX_SECONDS} seconds")
+    return found
 
 
 def timestamp(moment: float) -> str:
@@ -151,7 +167,7 @@ class RolloutReader:
         """Return the names of the stable and the canary Service; of ping and pong where they are in use."""
         if not self.ping_pong:
             return self.canary.get("stableService") or "", self.canary.get("canaryService") or ""
-        ping, pong = self.canary["pingPong"]["pingService"], self.canary["pingPong"]["pongService"]
+        ping, pong = (self.canary["pingPong"].get(name) or "" for name in ("pingService", "pongService"))
         stable_ping = (self.status.get("canary") or {}).get("stablePingPong") == "ping"
         return (ping, pong) if stable_ping else (pong, ping)
 
