@@ -277,6 +277,21 @@ def test_a_record_that_cannot_be_read(town: Town) -> None:
     assert [line for line in town.shop.rules() if line.startswith(("canary", "shadow"))] == []
 
 
+def test_a_record_of_which_one_kind_cannot_be_read(town: Town) -> None:
+    """The kind that is asked for last can be read; what is wrong with the other is told all the same."""
+    stand(town)
+    town.api.create(route(rule("s100 c0"), name="rpc", kind="GRPCRoute"))
+    town.configure(config={"httpRoute": "web", "grpcRoute": "rpc"})
+    town.api.edit("ConfigMap", "shop", LEDGER, lambda one: one["data"].update(httpManagedHeaderRoutes="{"))
+
+    (status,) = town.json("status")
+    code, text, _ = town.run("cleanup", "web", "-y", "--weights")
+
+    assert "httpManagedHeaderRoutes" in status["ledgerError"]
+    assert code == 1
+    assert f"error: ConfigMap shop/{LEDGER} is left as it is" in text
+
+
 def test_an_edited_rule_of_a_gone_rollout(town: Town) -> None:
     """A rule that bears a recorded name and has become something else is left, and named."""
     town.shop.managed = ["canary"]

@@ -17,6 +17,7 @@ from rollouts_gwapi_plugin.errors import NotFound, PluginError
 from rollouts_gwapi_plugin.model.base import Frozen, JsonObject
 from rollouts_gwapi_plugin.model.routes import Route
 from rollouts_gwapi_plugin.routes.dispatch import reconciler_of
+from rollouts_gwapi_plugin.routes.kinds import KINDS
 
 What = Literal["weighted", "managed", "look-alike", "user's"]
 LabelOwner = Literal["plugin", "user", "none"]
@@ -128,7 +129,7 @@ def _gone(connection: Connection, subject: Subject) -> RolloutStatus:
 
 def _of_subject(connection: Connection, subject: Subject, *, gone: bool) -> RolloutStatus:
     routes = survey(connection, subject)
-    trouble = subject.session.trouble
+    trouble = subject.session.trouble(*KINDS)
     return RolloutStatus(
         rollout=subject.key,
         gone=gone,

@@ -43,7 +43,7 @@ def survey(connection: Connection, subject: Subject) -> list[RouteFound]:
 
 def look_at(subject: Subject, target: Target, sign: str = "") -> RouteFound:
     """Look at one route that was read."""
-    view = subject.session.view(target.kind.family, target.name)
+    view, _ = subject.session.view(target.kind.family, target.name)
     if target.raw is None:
         return RouteFound(target, sign, target.error, view)
     try:
@@ -126,8 +126,8 @@ class _Look:
 def _left(connection: Connection, subject: Subject) -> Iterator[tuple[Target, str]]:
     """Yield routes of any kind that tell of the Rollout, with the sign by which they do."""
     for family, kind in KINDS.items():
-        ledger = subject.session.ledger(family)
-        recorded = ledger.routes_of(subject.key) if ledger else ()
+        readable = subject.session.trouble(family) is None
+        recorded = subject.session.ledger(family).routes_of(subject.key) if readable else ()
         listed = listed_routes(connection, subject.namespace, kind)
         for name in recorded:
             target = Target(kind, subject.namespace, name, takes_headers=False)

@@ -44,10 +44,9 @@ def _recorded(work: Work) -> list[RoutePlace]:
     places = []
     # Another family's routes are those of the Rollout's other plugin, if it has one.
     for family in work.config.known_families:
-        kind = KINDS[family]
-        ledger = work.session.ledger(family)
-        names = ledger.routes_of(work.rollout.key) if ledger else ()
-        places += [RoutePlace(kind, work.namespace, name, work.config.config_map) for name in names]
+        if work.session.trouble(family) is None:
+            names = work.session.ledger(family).routes_of(work.rollout.key)
+            places += [RoutePlace(KINDS[family], work.namespace, name, work.config.config_map) for name in names]
     return places
 
 

@@ -57,8 +57,6 @@ class LedgerSession:
     _raw: JsonObject | None = None
     _read: bool = False
     _unreadable: PluginError | None = None
-    # Why the part that was asked for last is of no use.
-    trouble: PluginError | None = None
 
     def __str__(self) -> str:
         return f"ConfigMap {self.namespace}/{self.name}"
@@ -85,23 +83,34 @@ class LedgerSession:
             self._raw = None
             self._unreadable = error
 
-    def ledger(self, family: str) -> Ledger | None:
-        """Return the family's part; None where it can't be read, and then `trouble` says why."""
+    def ledger(self, family: str) -> Ledger:
+        """Return the family's part.
+
+        Raises:
+            PluginError: the ConfigMap, or the part, can't be read; the ConfigMap is not asked for again for that.
+
+        """
         if not self._read:
             self._refresh()
-        self.trouble = self._unreadable
-        if self.trouble is not None:
-            return None
-        try:
-            return parse_ledger((self._raw or {}).get("data") or {}, family, str(self))
-        except LedgerError as error:
-            self.trouble = error
-            return None
+        if self._unreadable is not None:
+            raise self._unreadable
+        return parse_ledger((self._raw or {}).get("data") or {}, family, str(self))
 
-    def view(self, family: str, route: str) -> RecordView:
-        """Return what is known of the route; nothing where the ledger can't be read."""
-        ledger = self.ledger(family)
-        return NOTHING_RECORDED if ledger is None else ledger.view(self.rollout, route)
+    def trouble(self, *families: str) -> PluginError | None:
+        """Return why the part of one of the families, the first such, is of no use."""
+        for family in families:
+            try:
+                self.ledger(family)
+            except PluginError as error:
+                return error
+        return None
+
+    def view(self, family: str, route: str) -> tuple[RecordView, PluginError | None]:
+        """Return what is known of the route; nothing where the ledger is of no use, and why it is not."""
+        try:
+            return self.ledger(family).view(self.rollout, route), None
+        except PluginError as error:
+            return NOTHING_RECORDED, error
 
     def put(
         self,
@@ -149,8 +158,6 @@ class LedgerSession:
 
     def _change(self, family: str, route: str, change: Change, old: OldEntries, *, touch: bool) -> None:
         ledger = self.ledger(family)
-        if ledger is None:
-            raise self.trouble or LedgerError(f"{self} can't be read")
         record = change(ledger.view(self.rollout, route).record)
         changed = ledger.with_record(self.rollout, self.uid, route, record)
         changed = changed.without_legacy(old.done, route).with_moved_legacy(old.moves, route)

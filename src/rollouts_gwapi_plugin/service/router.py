@@ -300,8 +300,9 @@ def _compute_removal(work: Work, route: Route, scope: Scope, view: RecordView, t
 
 
 def _wrong(work: Work, route: Route, target: Target) -> str:
-    has_reason = work.has_reason(route)
-    view = work.session.view(target.kind.family, target.name) if has_reason else RecordView()
+    view = RecordView()
+    if work.has_reason(route):
+        view, _ = work.session.view(target.kind.family, target.name)
     try:
         scope = scope_of(work.cluster, target, work.desired, work.deadline)
         return reconciler_of(route).wrong_weights(route, work.desired, view, scope)

@@ -116,8 +116,7 @@ class Transaction:
     def _view(self, target: Target, route: Route) -> tuple[RecordView, PluginError | None]:
         if not self.has_reason(route):
             return NOTHING_RECORDED, None
-        view = self.session.view(target.kind.family, target.name)
-        return view, self.session.trouble
+        return self.session.view(target.kind.family, target.name)
 
     def _attempt(self, target: Target, written: "_Written") -> Done:
         if target.raw is None or target.resource is None:

@@ -16,6 +16,7 @@ from rollouts_gwapi_plugin.cli.subject import Remains, Subject, has_plugin, read
 from rollouts_gwapi_plugin.errors import ConfigError, Forbidden, NotFound, PluginError
 from rollouts_gwapi_plugin.model.base import JsonObject
 from rollouts_gwapi_plugin.routes.desired import managed_names, managed_steps, services
+from rollouts_gwapi_plugin.routes.kinds import KINDS
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ class Case:
     @property
     def errors(self) -> list[str]:
         """What can't be, or could not be, given back."""
-        trouble = self.giving.subject.session.trouble
+        trouble = self.giving.subject.session.trouble(*KINDS)
         record = [f"{self.giving.subject.session} is left as it is: {trouble}"] if trouble else []
         return [plan.error for plan in self.plans if plan.error] + record + self.wrong
 

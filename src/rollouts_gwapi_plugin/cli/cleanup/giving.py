@@ -145,7 +145,7 @@ class Giving:
                 )
         if self.weights and found.pair is None:
             yield f"no weights are given back: {found.pair_error}"
-        trouble = self.subject.session.trouble
+        trouble = self.subject.session.trouble(found.target.kind.family)
         if trouble is not None:
             yield f"the record can't be used, so rules are known by their names only: {trouble}"
 

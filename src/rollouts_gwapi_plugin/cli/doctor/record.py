@@ -15,11 +15,12 @@ def check_record(subject: Subject, routes: Sequence[RouteFound]) -> Iterator[Fin
     needs = bool(subject.desired.managed_names or subject.desired.template_names)
     broken = False
     for family in KINDS:
-        if session.ledger(family) is None and session.trouble is not None:
+        trouble = session.trouble(family)
+        if trouble is not None:
             broken = True
             effect = "managed routes and experiments can't be set" if needs else "weights are set all the same"
-            yield (failed if needs else warned)(name, "record", f"{session}: {session.trouble}; {effect}")
-            if not isinstance(session.trouble, LedgerError):
+            yield (failed if needs else warned)(name, "record", f"{session}: {trouble}; {effect}")
+            if not isinstance(trouble, LedgerError):
                 # The whole ConfigMap can't be read, and with it no key.
                 return
     for found in routes:
