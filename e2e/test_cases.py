@@ -12,7 +12,10 @@ from e2e.runner import report
 from e2e.runner.case import CASES, Case, read
 from e2e.runner.story import tell
 from e2e.runner.target import LocalTarget, Target
+from e2e.runner.telling import Telling
 
+# What is the controller's own fault was seen in every second telling on a busy machine, and in none on an idle one.
+TELLINGS = 4
 OUT = REPOSITORY / "out" / "e2e"
 NEWER = "rollouts-1.10"
 EXPERIMENTAL = "experimental"
@@ -48,13 +51,19 @@ def test_case(
 
 def told_right(case: Case, target: Target, folder: Path, record_property: Callable[[str, object], None]) -> None:
     """Tell the case, leave its report in the folder, and fail if anything was wrong."""
+    telling = _tell(case, target, folder, record_property)
+    for _ in range(TELLINGS - 1):
+        if telling.again:
+            telling = _tell(case, target, folder, record_property)
+    if telling.findings:
+        pytest.fail(f"{report.summary(telling)}\n{telling.explanation}", pytrace=False)
+
+
+def _tell(case: Case, target: Target, folder: Path, record_property: Callable[[str, object], None]) -> Telling:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-
     telling = tell(case, target, folder)
-
     text = report.summary(telling)
     record_property("summary", text)
     (folder / "summary.txt").write_text(text + "\n")
-    if telling.findings:
-        pytest.fail(f"{text}\n{telling.explanation}", pytrace=False)
+    return telling

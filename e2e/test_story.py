@@ -8,6 +8,7 @@ from typing import Any, cast
 import pytest
 from pydantic import ValidationError
 
+from e2e import test_cases
 from e2e.cluster.process import CommandFailed
 from e2e.load.traffic import Traffic
 from e2e.runner import report, story
@@ -35,6 +36,11 @@ class Cluster:
     image: str = "echo"
     gateway_class: str = "eg"
     exact: bool = True
+    log: str = ""
+
+    def controller_log(self) -> str:
+        """Give what the controller logged, about the namespace that was made first."""
+        return self.log.replace("NAMESPACE", self.commands[0][3])
 
     def api(self) -> None:
         """Nobody reads objects here."""
@@ -178,6 +184,46 @@ def test_a_failed_clean_up_hides_nothing(monkeypatch: pytest.MonkeyPatch, tmp_pa
 
 def _wait_in_vain(*_: object) -> None:
     raise TimeoutError("in vain")
+
+
+LOST = "New weights: Additional:[]WeightDestination{WeightDestination{Weight:5,ServiceName:,},} namespace=NAMESPACE x"
+
+
+@pytest.mark.parametrize(("log", "again"), [(LOST, True), (LOST.replace("ServiceName:", "ServiceName:web"), False)])
+def test_the_controllers_own_fault_is_known(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, log: str, *, again: bool
+) -> None:
+    """A case that failed is to be told again only if the controller's log has the line that the case knows."""
+    known = read(CASES / "experiment" / "case.yaml").again
+    monkeypatch.setattr(story, "_tell_in_namespace", _wait_in_vain)
+    monkeypatch.setattr(report, "explain", lambda *_: "explained")
+
+    telling = story.tell(_case().model_copy(update={"again": known}), cast("Target", Cluster(log=log)), tmp_path)
+
+    assert telling.again is again
+    assert ("to be told again: the controller lost" in report.summary(telling)) is again
+
+
+@pytest.mark.parametrize(("outcomes", "passes"), [("gr", True), ("gggg", False), ("w", False), ("gw", False)])
+def test_only_the_controllers_own_fault_is_told_again(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, outcomes: str, *, passes: bool
+) -> None:
+    """A telling that went wrong is the end, unless the controller's own fault (g) was seen; all are in the summary."""
+    kinds = {"r": ([], False), "w": (["wrong"], False), "g": (["wrong"], True)}
+    tellings = [Telling(_case(), "shop", 0.0, True, findings=kinds[one][0], again=kinds[one][1]) for one in outcomes]
+    monkeypatch.setattr(test_cases, "tell", lambda *_: tellings.pop(0))
+    told: list[object] = []
+
+    try:
+        test_cases.told_right(_case(), cast("Target", Cluster()), tmp_path / "out", lambda _, text: told.append(text))
+    except pytest.fail.Exception:
+        passed = False
+    else:
+        passed = True
+
+    assert passed is passes
+    assert len(told) == len(outcomes)
+    assert tellings == []
 
 
 def test_other_trouble_with_the_routes_is_told() -> None:

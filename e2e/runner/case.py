@@ -172,6 +172,13 @@ class Losses(Part):
     error: str = ""  # a regular expression
 
 
+class Again(Part):
+    """What of the controller's own may fail the case, by a line of its log: then the case is told once more."""
+
+    reason: str
+    log: str  # a regular expression
+
+
 class Watched(Part):
     """The route that the graph and the report follow, and its backend whose share is the canary's."""
 
@@ -197,6 +204,7 @@ class Case(Part):
     pods: dict[str, str] = Field(default_factory=dict)
     stages: list[Stage] = Field(default_factory=list)
     losses: Losses | None = None
+    again: Again | None = None
     cleanup: list[Action] = Field(default_factory=list)  # done at the end in any case
     watch: Watched = Field(default_factory=Watched)
 

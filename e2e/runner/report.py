@@ -55,6 +55,8 @@ def summary(telling: Telling) -> str:
         )
         if telling.case.losses:
             lines.append(f"  losses allowed up to {telling.case.losses.percent} %: {telling.case.losses.reason}")
+    if telling.again and telling.case.again:
+        lines.append(f"  to be told again: {telling.case.again.reason}")
     return "\n".join([*lines, *(f"  WRONG: {finding}" for finding in telling.findings)])
 
 

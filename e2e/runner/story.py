@@ -53,6 +53,10 @@ def tell(case: Case, target: Target, folder: Path) -> Telling:
             _tell_or_find(scene, telling, folder, stack)
             if telling.findings:
                 telling.explanation = report.explain(telling, target, api, folder)
+                telling.again = (
+                    case.again is not None
+                    and re.search(scene.filled(case.again.log), target.controller_log()) is not None
+                )
     except _TROUBLE as trouble:  # with it the findings would be lost
         telling.findings.append(f"before the story, or cleaning up after it: {trouble}")
     report.write_graph(telling, folder)

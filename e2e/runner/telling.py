@@ -32,3 +32,4 @@ class Telling:
     route_states: list[tuple[float, JsonObject]] = field(default_factory=list)
     findings: list[str] = field(default_factory=list)
     explanation: str = ""
+    again: bool = False  # by the controller's own fault, as the case knows it
