@@ -113,6 +113,8 @@ def _init_container(place: Place) -> Document:
 
 _SHARED_VOLUME: Document = {"name": "plugins", "emptyDir": {"sizeLimit": "64Mi"}}
 _SHARED_MOUNT: Document = {"name": "plugins", "mountPath": SHARED, "readOnly": True}
+# The controller's own manifests have this mount since 1.7.1; a patch merges mounts by their path.
+_COPY_MOUNT: Document = {"name": "plugin-bin", "mountPath": "/home/argo-rollouts/plugin-bin"}
 
 
 def _controller_patch(place: Place) -> Document:
@@ -124,7 +126,7 @@ def _controller_patch(place: Place) -> Document:
             "template": {
                 "spec": {
                     "initContainers": [_init_container(place)],
-                    "containers": [{"name": CONTROLLER, "volumeMounts": [_SHARED_MOUNT]}],
+                    "containers": [{"name": CONTROLLER, "volumeMounts": [_SHARED_MOUNT, _COPY_MOUNT]}],
                     "volumes": [_SHARED_VOLUME, {"name": "plugin-bin", "emptyDir": {"sizeLimit": "256Mi"}}],
                 }
             }
@@ -200,8 +202,12 @@ def _component() -> Document:
         "apiVersion": "kustomize.config.k8s.io/v1alpha1",
         "kind": "Component",
         "resources": ["rbac.yaml"],
-        # The controller's own manifests bring an empty argo-rollouts-config.
-        "patches": [{"path": "argo-rollouts-config.yaml"}, {"path": "controller-patch.yaml"}],
+        # The controller's own manifests bring an empty argo-rollouts-config. They name no namespace, so a patch that is
+        # not told its target finds nothing.
+        "patches": [
+            {"path": "argo-rollouts-config.yaml", "target": {"kind": "ConfigMap", "name": "argo-rollouts-config"}},
+            {"path": "controller-patch.yaml", "target": {"kind": "Deployment", "name": CONTROLLER}},
+        ],
     }
 
 
@@ -270,7 +276,8 @@ def _installers(place: Place) -> dict[str, Manifest]:
             (_helm_values(place),),
         ),
         "kustomization.yaml": Manifest(
-            "A component: name it under `components:` in the kustomization that installs Argo Rollouts.",
+            "A component: name it under `components:` in the kustomization that installs Argo Rollouts, which sets\n"
+            "`namespace: argo-rollouts`.",
             (_component(),),
         ),
     }

@@ -120,17 +120,29 @@ def test_one_way_of_the_file() -> None:
     [container] = pod["containers"]
     [values] = documents(ALL["helm-values.yaml"])
     installed = f"file://{init['args'][1]}/rollouts-gwapi-plugin"
+    shared, copies = container["volumeMounts"]
 
     assert "install" == init["args"][0]
-    assert {init["args"][1]} == {mount["mountPath"] for mount in init["volumeMounts"] + container["volumeMounts"]}
-    assert {"plugins"} == {mount["name"] for mount in init["volumeMounts"] + container["volumeMounts"]}
+    assert {init["args"][1]} == {mount["mountPath"] for mount in [*init["volumeMounts"], shared]}
+    assert {"plugins"} == {mount["name"] for mount in [*init["volumeMounts"], shared]}
+    assert {"name": "plugin-bin", "mountPath": "/home/argo-rollouts/plugin-bin"} == copies
     assert {"plugins", "plugin-bin"} == {volume["name"] for volume in pod["volumes"]}
     assert [{"name": "argoproj-labs/gatewayAPI", "location": installed}] == plugins("argo-rollouts-config.yaml")
     assert plugins("argo-rollouts-config.yaml") == values["controller"]["trafficRouterPlugins"]
-    assert (init, container["volumeMounts"]) == (
+    # The chart mounts plugin-bin itself, and joins lists: its path twice is refused.
+    assert (init, [shared]) == (
         values["controller"]["initContainers"][0],
         values["controller"]["volumeMounts"],
     )
+
+
+def test_the_component_finds_what_it_patches() -> None:
+    """Each patch says by kind and name what it is for: the stock objects have no namespace to be found by."""
+    [component] = documents(ALL["kustomization.yaml"])
+
+    for patch in component["patches"]:
+        [body] = documents(ALL[patch["path"]])
+        assert patch["target"] == {"kind": body["kind"], "name": body["metadata"]["name"]}
 
 
 def test_volumes_are_large_enough(executable: Path) -> None:
