@@ -150,13 +150,15 @@ def test_the_configuration_becomes_wishes() -> None:
         "inProgressLabelKey": "x/y",
         "inProgressLabelValue": "z",
     }
-    templates = {"experiment": {"templates": [{"name": "base"}, {"name": "canary"}]}}
+    named = [{"name": "base", "service": {"name": name}} for name in ("mine", "s", "c", "")]
+    templates = {"experiment": {"templates": [{"name": "base"}, {"name": "canary", "service": None}, *named]}}
     found = base_desired(rollout(steps=[templates]), parse_config(raw, "a/b"))
 
     assert (True, True, "main") == (found.match_any, found.managed_first, found.rule_name)
     assert found.label is not None
     assert ("x/y", "z", False) == (found.label.key, found.label.value, found.label.enabled)
     assert {"base", "canary"} == set(found.template_names)
+    assert {"mine"} == set(found.template_services)
     assert ("shop/web", "web", "shop") == (found.rollout, found.rollout_name, found.namespace)
 
 

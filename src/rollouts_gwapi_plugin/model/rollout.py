@@ -75,10 +75,17 @@ class SetMirrorRoute(Frozen):
     percentage: int | None = None
 
 
+class TemplateService(Frozen):
+    """What an experiment's template says of its Service."""
+
+    name: Text = ""
+
+
 class ExperimentTemplate(Frozen):
     """One template of an experiment step; its Service is named `<experiment>-<template>` unless it says otherwise."""
 
     name: Text = ""
+    service: TemplateService | None = None
 
 
 class ExperimentStep(Frozen):

@@ -4,13 +4,20 @@
 and this. Nothing here depends on a route.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from rollouts_gwapi_plugin.errors import ConfigError
 from rollouts_gwapi_plugin.model.configuration import Configuration
 from rollouts_gwapi_plugin.model.gloo_config import GlooConfig
-from rollouts_gwapi_plugin.model.rollout import PingPong, Rollout, SetHeaderRoute, SetMirrorRoute, WeightDestination
+from rollouts_gwapi_plugin.model.rollout import (
+    ExperimentTemplate,
+    PingPong,
+    Rollout,
+    SetHeaderRoute,
+    SetMirrorRoute,
+    WeightDestination,
+)
 from rollouts_gwapi_plugin.routes.notes import Note
 
 # The API's limit of backendRef.weight.
@@ -76,6 +83,8 @@ class Desired:
     stable_ports: tuple[ServicePort, ...] = ()
     # Names of the experiment templates in the Rollout's steps.
     template_names: frozenset[str] = frozenset()
+    # The Services that these templates name themselves, without those that take the Rollout's own traffic.
+    template_services: frozenset[str] = frozenset()
     managed_names: tuple[str, ...] = ()
     # What the Rollout's steps say of each managed route up to now; a step without a match means removed.
     steps: Mapping[str, ManagedStep] = field(default_factory=dict)
@@ -175,6 +184,19 @@ def managed_names(rollout: Rollout) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in names if name))
 
 
+def _templates(rollout: Rollout) -> Iterator[ExperimentTemplate]:
+    for step in rollout.canary.steps:
+        yield from step.experiment.templates if step.experiment else ()
+
+
+def _template_services(rollout: Rollout) -> frozenset[str]:
+    """Return the Services that experiment templates name; one of the pair's is never an experiment's."""
+    canary, named = rollout.canary, {template.service.name for template in _templates(rollout) if template.service}
+    turns = canary.ping_pong or PingPong()
+    pair = {canary.stable_service, canary.canary_service, turns.ping_service, turns.pong_service}
+    return frozenset(named - pair - {""})
+
+
 def progressing(rollout: Rollout) -> bool:
     """Whether managed routes are wanted at all: not aborted, promoted or of the first revision (D17)."""
     status = rollout.status
@@ -205,9 +227,8 @@ def base_desired(rollout: Rollout, config: Configuration) -> Desired:
         managed_names=managed_names(rollout),
         steps=last_steps(rollout),
         all_steps=managed_steps(rollout),
-        template_names=frozenset(
-            template.name for step in rollout.canary.steps if step.experiment for template in step.experiment.templates
-        ),
+        template_names=frozenset(template.name for template in _templates(rollout)),
+        template_services=_template_services(rollout),
         match_any=config.header_match == "any",
         managed_first=config.managed_route_position == "first",
         rule_name=config.rule_name,
