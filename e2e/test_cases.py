@@ -14,7 +14,7 @@ from e2e.runner.story import tell
 from e2e.runner.target import LocalTarget, Target
 from e2e.runner.telling import Telling
 
-# What is the controller's own fault was seen in every second telling on a busy machine, and in none on an idle one.
+# The controller's own fault was seen in two of five tellings, beside other work on the machine.
 TELLINGS = 4
 OUT = REPOSITORY / "out" / "e2e"
 NEWER = "rollouts-1.10"
