@@ -82,6 +82,14 @@ def test_unchecked_only_as_the_file_says(tmp_path: Path, start_api: Any, authori
     assert [entry["event"] for entry in logs] == ["the API server's certificate is not checked"]
 
 
+@pytest.mark.parametrize("value", ["false", "true", "no", "", 0, 1, [], None])
+def test_unchecked_is_a_word_and_no_text(tmp_path: Path, value: Any) -> None:
+    """A value that is no true or false is refused: a quoted "false" must not mean that nothing is checked (D26)."""
+    path = write(tmp_path / "config", {"server": "https://x", "insecure-skip-tls-verify": value})
+    with pytest.raises(errors.ConfigError, match=r"insecure-skip-tls-verify is .*, which is no true or false"):
+        load_kubeconfig(path, None)
+
+
 class _Proxy(BaseHTTPRequestHandler):
     """A proxy that passes on plain requests, tunnels CONNECT, and remembers both."""
 

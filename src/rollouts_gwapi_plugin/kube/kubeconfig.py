@@ -27,7 +27,7 @@ from kubernetes.client.rest import should_bypass_proxies
 from kubernetes.config import ConfigException
 from kubernetes.config.kube_config import ENV_KUBECONFIG_PATH_SEPARATOR, KubeConfigLoader, KubeConfigMerger
 
-from rollouts_gwapi_plugin.errors import ConfigError
+from rollouts_gwapi_plugin.errors import ConfigError, cut
 from rollouts_gwapi_plugin.kube.answers import one_line
 from rollouts_gwapi_plugin.kube.auth import ClusterConfig, trusting
 from rollouts_gwapi_plugin.kube.credentials import (
@@ -122,7 +122,16 @@ def _select(source: _Source) -> _Selected:
         raise source.wrong(
             f"user {chosen['user']!r} has an auth-provider; use an exec plugin instead (for OIDC: kubelogin)"
         )
+    with _loader_errors(source):
+        cluster = merged["clusters"].get_with_name(chosen["cluster"]).value["cluster"]
+        _check_insecure(source, cluster.get("insecure-skip-tls-verify", False))
     return _Selected(merged, context, chosen.get("namespace") or "default", entry)
+
+
+def _check_insecure(source: _Source, value: object) -> None:
+    # The loader asks whether the value is empty, and `"false"`, in quotes, is not: the check would be off (D26).
+    if not isinstance(value, bool):
+        raise source.wrong(f"insecure-skip-tls-verify is {cut(repr(value))}, which is no true or false")
 
 
 def _merge(source: _Source) -> Any:
