@@ -26,9 +26,9 @@ def entry(*conditions: Any, controller: str = "example.com/gw", **parent: Any) -
     return {"parentRef": {"name": "gw", **parent}, "controllerName": controller, "conditions": list(conditions)}
 
 
-def verdict(*parents: Any, rules: str = "s c", spec_parents: Any = ({"name": "gw"},)) -> Verdict:
-    """Return what is made of a status."""
-    raw = route(rule(rules))
+def verdict(*parents: Any, rules: str = "s c", spec_parents: Any = ({"name": "gw"},), **fields: Any) -> Verdict:
+    """Return what is made of a status, on a rule with these fields."""
+    raw = route(rule(rules, **fields))
     raw["metadata"]["generation"] = GENERATION
     raw["spec"]["parentRefs"] = None if spec_parents is None else list(spec_parents)
     raw["status"] = {"parents": list(parents)}
@@ -140,6 +140,15 @@ def test_unresolved_references_of_others_do_not_count(message: str, rules: str, 
     found = verdict(entry(ACCEPTED, condition("ResolvedRefs", "False", message=message)), rules=rules)
 
     assert standing is found.standing
+
+
+@pytest.mark.parametrize(("missing", "standing"), [("shadow", USABLE), ("c", REFUSED)])
+def test_an_unresolved_mirror_of_the_users_does_not_count(missing: str, standing: Standing) -> None:
+    """A rollout does not wait for a Service that only the user mirrors to."""
+    mirror = {"type": "RequestMirror", "requestMirror": {"backendRef": {"name": "shadow", "port": 80}}}
+    report = entry(ACCEPTED, condition("ResolvedRefs", "False", message=f"rule 0: service shop/{missing} not found."))
+
+    assert standing is verdict(report, rules="s c", filters=[mirror]).standing
 
 
 def test_server_text_is_cut() -> None:

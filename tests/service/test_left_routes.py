@@ -1,12 +1,15 @@
 """Routes that left the configuration, and routes that are gone, in all variants (decision D29, C97)."""
 
 import json
+from functools import partial
 from typing import Any
 
 import pytest
 from tests.service.world import Shop, header_step, route, rule, service
 
 from rollouts_gwapi_plugin.embedded.apiserver import ApiServer
+from rollouts_gwapi_plugin.embedded.apiserver.requests import Request
+from rollouts_gwapi_plugin.errors import PluginError
 from rollouts_gwapi_plugin.routes.label import ANNOTATION
 
 NEXT = route(rule("s100 c0"), name="next")
@@ -243,3 +246,41 @@ def test_a_route_whose_one_rule_was_weighted_is_given_back_by_that_rule(two_rule
 
     assert two_rules.rules() == ["main: s=100 c=0", "side: s=100 c=0", "third: s=100 x=20 c=0"]
     assert two_rules.rules("other") == ["side: s=60 c=40", "m: c=1"]
+
+
+@pytest.fixture
+def selected(shop: Shop, api: ApiServer) -> Shop:
+    """Give a rollout at 30 with a header route, on a route that is taken by its label."""
+    api.create(NEXT)
+    api.edit("HTTPRoute", "shop", "web", lambda value: value["metadata"].update(labels={"app": "x"}))
+    shop.config = {"httpRouteSelector": {"matchLabels": {"app": "x"}}, "httpRoute": "next", "useHeaderRoutes": True}
+    shop.managed, shop.steps = ["canary"], [{"setHeaderRoute": header_step("canary")}]
+    shop.header("canary")
+    shop.weight(30)
+    return shop
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+@pytest.mark.parametrize("unanswered", ["list", "discovery"])
+def test_a_selector_that_cannot_be_asked_gives_nothing_back(
+    selected: Shop, api: ApiServer, unanswered: str, *, restarted: bool
+) -> None:
+    """Lists are what an API server under load refuses first; that says nothing of which routes are meant."""
+    before = api.read("HTTPRoute", "shop", "web")
+    if restarted or unanswered == "discovery":
+        # A process that found the kind does not ask for it again.
+        selected.restart()
+
+    def is_asked(request: Request) -> bool:
+        listed = request.verb == "list" and request.plural == "httproutes"
+        return listed if unanswered == "list" else not request.plural and "gateway.networking" in request.path
+
+    api.faults.add(is_asked, status=503, times=None)
+    for call in (partial(selected.weight, 30), selected.remove):
+        with pytest.raises(PluginError, match="503"):
+            call()
+    api.faults.clear()
+
+    assert before == api.read("HTTPRoute", "shop", "web")
+    selected.weight(30)
+    assert ["s=70 c=30", "canary: c=1"] == selected.rules()

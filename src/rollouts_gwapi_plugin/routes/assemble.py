@@ -64,6 +64,8 @@ class Block:
 
     first: bool
     foreign: frozenset[int]
+    # Where others' rules can't be known (no ledger), ours stay where they are.
+    stays: bool = False
 
 
 def assemble(
@@ -98,7 +100,7 @@ def _place(owners: Sequence[Owned | None], block: Block) -> int:
         return end
     before = [index for index in users if index < ours[0]]
     outside = before if block.first else users[len(before) :]
-    settled = all(index in block.foreign for index in outside)
+    settled = block.stays or all(index in block.foreign for index in outside)
     return len(before) if settled else end
 
 

@@ -87,7 +87,8 @@ def ownership(claim: Claim) -> list[Owned | None]:
     # Of names that look like each other's numbered ones the longest is meant.
     for name in sorted(names, key=lambda name: (-len(name), name)):
         for index, rule in enumerate(claim.route.rules):
-            purpose_by_name = _by_name(claim, rule, name) if owners[index] is None else None
+            free = owners[index] is None and not _is_foreign(claim, rule)
+            purpose_by_name = _by_name(claim, rule, name) if free else None
             if purpose_by_name is not None:
                 owners[index] = Owned(purpose_by_name, name)
     for index, name in _legacy(claim):
@@ -140,7 +141,15 @@ def _find(claim: Claim, purpose: Purpose, mark: RuleMark, owners: list[Owned | N
 def _shows(claim: Claim, rule: Rule, purpose: Purpose, mark: RuleMark, sign: Sign) -> bool:
     if rule.name != (None if sign is Sign.PRINT else mark.name):
         return False
+    if _is_foreign(claim, rule):
+        return False
     return _has_shape(claim, rule, purpose) if sign is Sign.NAME_AND_SHAPE else _print(claim, rule) in mark.fingerprints
+
+
+def _is_foreign(claim: Claim, rule: Rule) -> bool:
+    """Whether another Rollout has the rule on record: it is not ours, whatever its name is (D16)."""
+    marks = [mark for mark in claim.view.foreign if rule.name in (None, mark.name)]
+    return bool(marks) and any(_print(claim, rule) in mark.fingerprints for mark in marks)
 
 
 def _print(claim: Claim, rule: Rule) -> str:

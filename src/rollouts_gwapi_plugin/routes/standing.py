@@ -104,7 +104,7 @@ class Standing:
 
     def assemble(self, users: Sequence[Rule], managed: Sequence[ManagedRule]) -> list[Rule]:
         """Return all rules in order."""
-        block = Block(self.desired.managed_first, self._foreign())
+        block = Block(self.desired.managed_first, self._foreign(), stays=self.desired.keep_managed)
         return assemble(self.owners, users, managed, block)
 
     def _foreign(self) -> frozenset[int]:

@@ -12,6 +12,7 @@ from typing import Any
 
 from rollouts_gwapi_plugin.model.base import JsonObject
 from rollouts_gwapi_plugin.model.routes import Route
+from rollouts_gwapi_plugin.routes.managed import mirror_targets
 
 GATEWAY_DEFAULTS = {"group": "gateway.networking.k8s.io", "kind": "Gateway"}
 
@@ -94,7 +95,7 @@ def _names_ours(route: Route, condition: JsonObject, names: frozenset[str]) -> b
     words = set(re.split(r"[^A-Za-z0-9.-]+", str(condition.get("message", ""))))
     # A Service may be named with its domain, or at a sentence's end; its own name has no dots.
     words |= {word.partition(".")[0] for word in words}
-    backends = {ref.name for rule in route.rules for ref in rule.backends}
+    backends = {ref.name for rule in route.rules for ref in (*rule.backends, *mirror_targets(rule))}
     if words & backends:
         return bool(words & names)
     return backends <= names

@@ -22,11 +22,14 @@ from rollouts_gwapi_plugin.service.work import Work
 
 def give_back_left_routes(work: Work, targets: Iterable[Target]) -> None:
     """Give back each route that this Rollout stood on and that is configured no more; trouble is told, not raised."""
-    configured = {(target.kind.family, target.namespace, target.name) for target in targets}
+    listed = list(targets)
+    configured = {(target.kind.family, target.namespace, target.name) for target in listed}
+    # Where a selector could not be asked, any route of its kind may be configured still.
+    unknown = {target.kind.family for target in listed if target.is_selector and not target.selects_nothing}
     remembered = work.memory.places.get(work.rollout.key) or {}
     places = {**dict.fromkeys(_recorded(work)), **remembered}
     for place, shift in places.items():
-        if (place.kind.family, place.namespace, place.name) in configured:
+        if place.kind.family in unknown or (place.kind.family, place.namespace, place.name) in configured:
             continue
         try:
             _give_back(work, place, shift)

@@ -27,7 +27,8 @@ class Target:
     resource: ResourceType | None = None
     raw: JsonObject | None = None
     error: PluginError | None = None
-    # A selector that matches no route at all: it is there as a target, with the error that says so.
+    # No route, but a selector that could not be asked, or that matches no route at all: its error says which.
+    is_selector: bool = False
     selects_nothing: bool = False
 
     @property
@@ -67,9 +68,13 @@ def find_targets(cluster: Cluster, config: Configuration, namespace: str, deadli
         try:
             resource = cluster.resource(kind, deadline)
         except PluginError as error:
-            entries = [(entry.name, entry.use_header_routes) for entry in config.entries(family)]
-            entries = entries or [("(by selector)", config.use_header_routes)]
-            targets += [Target(kind, namespace, name, takes_headers=takes, error=error) for name, takes in entries]
+            unread = Target(kind, namespace, "(by selector)", takes_headers=config.use_header_routes, error=error)
+            targets += [
+                replace(unread, name=entry.name, takes_headers=entry.use_header_routes)
+                for entry in config.entries(family)
+            ]
+            if config.selector(family) is not None:
+                targets.append(replace(unread, is_selector=True))
             continue
         targets += _of_family(cluster, config, kind, resource, namespace, deadline)
     return targets
@@ -103,11 +108,15 @@ def _selected(
     if selector is None:
         return []
     text = selector.text or "everything"
-    broken = Target(kind, namespace, f"(selector {text})", takes_headers=config.use_header_routes)
+    takes = config.use_header_routes
+    broken = Target(kind, namespace, f"(selector {text})", takes_headers=takes, is_selector=True)
 
     def list_at(resource: ResourceType) -> list[Target]:
         listed = cluster.client.list(resource, namespace, label_selector=selector.text, deadline=deadline)
-        return [replace(broken, name=raw["metadata"]["name"], resource=resource, raw=raw) for raw in listed]
+        return [
+            Target(kind, namespace, raw["metadata"]["name"], takes_headers=takes, resource=resource, raw=raw)
+            for raw in listed
+        ]
 
     try:
         targets = cluster.discovery.on_served(
