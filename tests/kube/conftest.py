@@ -98,7 +98,7 @@ class StubServer:
         self._server.stub = self
         self.scheme = "https" if tls else "http"
         if tls:
-            self._server.socket = tls.wrap_socket(self._server.socket, server_side=True, do_handshake_on_connect=False)
+            self.use(tls)
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
         self._thread.start()
 
@@ -111,6 +111,10 @@ class StubServer:
     def url(self) -> str:
         """The address, with the loopback IP address."""
         return f"{self.scheme}://127.0.0.1:{self.port}"
+
+    def use(self, tls: ssl.SSLContext) -> None:
+        """Show new connections the certificate of this context."""
+        self._server.tls = tls
 
     def add(self, path: str, obj: dict[str, Any]) -> None:
         """Put an object at a path, under a new resourceVersion."""
@@ -170,6 +174,14 @@ class _Server(ThreadingHTTPServer):
     block_on_close = False
     request_queue_size = 64
     stub: StubServer
+    tls: ssl.SSLContext | None = None
+
+    def get_request(self) -> tuple[Any, Any]:
+        """Accept a connection; its handshake is made by the thread that serves it."""
+        connection, address = super().get_request()
+        if self.tls is None:
+            return connection, address
+        return self.tls.wrap_socket(connection, server_side=True, do_handshake_on_connect=False), address
 
     def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002 - the base class calls it so
         """Say nothing of a client that went away, which some tests do; anything else is a fault of this server."""
@@ -369,6 +381,14 @@ def fake_time() -> FakeTime:
 def authority(tmp_path: Path) -> Authority:
     """Make a certificate authority."""
     return Authority(tmp_path)
+
+
+@pytest.fixture
+def next_authority(tmp_path: Path) -> Authority:
+    """Make the certificate authority that follows it, of the same name, as a rotation makes it."""
+    folder = tmp_path / "next"
+    folder.mkdir()
+    return Authority(folder)
 
 
 @pytest.fixture

@@ -7,6 +7,8 @@ import base64
 import json
 import ssl
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -148,6 +150,71 @@ def test_pod_refuses_a_foreign_certificate(
         client.get(CONFIG_MAPS, "a", "b", deadline=Deadline.after(10))
 
     assert server.requests == []
+
+
+@dataclass
+class Rotation:
+    """A pod, its API server, and clients of one way to it."""
+
+    folder: Path
+    server: Any
+    clients: list[KubeClient]
+
+    def ask(self, client: KubeClient) -> str:
+        """Ask for one object and return its name."""
+        return str(client.get(CONFIG_MAPS, "a", "b", deadline=Deadline.after(10))["metadata"]["name"])
+
+    def rotate(self, authority: Any, ca_file: bytes) -> None:
+        """Show a certificate of another authority, and mount this file."""
+        self.server.use(authority.server_context("127.0.0.1"))
+        (self.folder / "ca.crt").write_bytes(ca_file)
+
+
+@pytest.fixture
+def rotation(tmp_path: Path, pod: Path, authority: Any, start_api: Any, connect: Connect) -> Rotation:
+    """Connect two clients of one pod, both of which have asked once and keep no connection."""
+    server = start_api(authority.server_context("127.0.0.1"))
+    server.add("/api/v1/namespaces/a/configmaps/b", {"metadata": {"name": "b"}})
+    environ = {"KUBERNETES_SERVICE_HOST": "127.0.0.1", "KUBERNETES_SERVICE_PORT": str(server.port)}
+    config = find(tmp_path, environ, pod)
+    rotation = Rotation(pod, server, [connect(config), connect(config)])
+    for client in rotation.clients:
+        rotation.ask(client)
+        client.close()
+    return rotation
+
+
+def test_rotated_authorities_are_read_again(rotation: Rotation, next_authority: Any) -> None:
+    """Where the cluster's CA was replaced, the file is read anew and the call goes through, for each client."""
+    rotation.rotate(next_authority, next_authority.ca_file.read_bytes())
+
+    assert [rotation.ask(client) for client in rotation.clients] == ["b", "b"]
+
+
+def test_rotated_authorities_are_read_again_by_many_threads(rotation: Rotation, next_authority: Any) -> None:
+    """Each of several calls at once goes through, whoever of them reads the file."""
+    rotation.rotate(next_authority, next_authority.ca_file.read_bytes())
+    with ThreadPoolExecutor(8) as pool:
+        names = list(pool.map(rotation.ask, rotation.clients[:1] * 16))
+
+    assert names == ["b"] * 16
+
+
+def test_a_certificate_of_nobodys_is_refused_and_the_file_is_asked_each_time(
+    rotation: Rotation, authority: Any, next_authority: Any
+) -> None:
+    """Under the old file, or a broken one, the certificate stays untrusted; once the new one is there it is trusted."""
+    client = rotation.clients[0]
+    for content in (authority.ca_file.read_bytes(), b"", b"half of a certif"):
+        rotation.rotate(next_authority, content)
+        with pytest.raises(errors.Unavailable, match="not trusted"):
+            rotation.ask(client)
+    (rotation.folder / "ca.crt").unlink()
+    with pytest.raises(errors.Unavailable, match="not trusted"):
+        rotation.ask(client)
+    (rotation.folder / "ca.crt").write_bytes(next_authority.ca_file.read_bytes())
+
+    assert rotation.ask(client) == "b"
 
 
 def test_system_authorities_are_trusted_without_a_file() -> None:

@@ -8,14 +8,18 @@ The service-account way is ours and small, since it is the production path; a ku
 
 import os
 import ssl
-from collections.abc import Mapping
+import threading
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from rollouts_gwapi_plugin.errors import ConfigError
 from rollouts_gwapi_plugin.kube.credentials import Credentials, NoCredentials, TokenFile
+from rollouts_gwapi_plugin.log import get_logger
 
 SERVICE_ACCOUNT_FOLDER = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+
+log = get_logger()
 
 
 @dataclass(frozen=True)
@@ -23,12 +27,14 @@ class ClusterConfig:
     """An API server and the way to it; without `ssl_context` an https server is checked against the system's CAs.
 
     `source` says for messages where this comes from; with `in_pod` it is the service account of the pod that we run in.
-    `proxy_url` may hold a password and is never shown.
+    `proxy_url` may hold a password and is never shown. `renewed_trust` is asked when a certificate was not trusted
+    under a context, and returns another one where the CAs have changed since that one was made.
     """
 
     server: str
     credentials: Credentials = field(default_factory=NoCredentials)
     ssl_context: ssl.SSLContext | None = field(default=None, repr=False)
+    renewed_trust: Callable[[ssl.SSLContext], ssl.SSLContext | None] | None = field(default=None, repr=False)
     tls_server_name: str = ""
     proxy_url: str = field(default="", repr=False)
     namespace: str = "default"
@@ -49,6 +55,38 @@ def trusting(ca_file: str | None, *, named_by: str) -> ssl.SSLContext:
     # Python >= 3.13 also asks for extensions that clusters' own CAs often lack; Go, and so kubectl, does not.
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT
     return context
+
+
+class CaFile:
+    """A file of CAs that somebody else renews, and the context that trusts what was read last."""
+
+    def __init__(self, path: Path, *, named_by: str) -> None:
+        self._path = path
+        self._named_by = named_by
+        self._lock = threading.Lock()
+        self._content = self._read()
+        self.context = trusting(str(path), named_by=named_by)
+
+    def renewed(self, used: ssl.SSLContext) -> ssl.SSLContext | None:
+        """Return a context of other content than the one that was used, None where nothing has changed."""
+        with self._lock:
+            # Read first: what is replaced in between is then found to be other once more, and not taken for known.
+            content = self._read()
+            if content != self._content:
+                try:
+                    self.context = trusting(str(self._path), named_by=self._named_by)
+                except ConfigError as error:
+                    log.warning("keeping the CAs read before", reason=str(error))
+                else:
+                    self._content = content
+            return None if self.context is used else self.context
+
+    def _read(self) -> bytes:
+        try:
+            return self._path.read_bytes()
+        except OSError:
+            # Whoever makes a context of it says what is wrong.
+            return b""
 
 
 def load_cluster_config(
@@ -97,10 +135,12 @@ def in_cluster(environ: Mapping[str, str], folder: Path) -> ClusterConfig:
     host = environ["KUBERNETES_SERVICE_HOST"]
     port = environ.get("KUBERNETES_SERVICE_PORT", "443")
     bracketed = f"[{host}]" if ":" in host else host
+    authorities = CaFile(folder / "ca.crt", named_by="the pod's service account")
     return ClusterConfig(
         server=f"https://{bracketed}:{port}",
         credentials=TokenFile(folder / "token"),
-        ssl_context=trusting(str(folder / "ca.crt"), named_by="the pod's service account"),
+        ssl_context=authorities.context,
+        renewed_trust=authorities.renewed,
         namespace=_namespace(folder / "namespace"),
         source="the pod's service account",
         in_pod=True,

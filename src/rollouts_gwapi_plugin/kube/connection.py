@@ -3,12 +3,13 @@
 Keeps connections open between calls, from any number of threads. Never repeats, never follows a redirect, never waits
 longer than it was told (`kube.timed`); only the look-up of the server's name takes what the system takes, and each of
 several addresses has its own time to accept. What went wrong on the way is a `Lost`, which says whether asking again
-can help.
+can help. A certificate that is not trusted is tried once more where the CAs were renewed: nothing was sent by then.
 """
 
 import logging
 import socket
 import ssl
+import threading
 from urllib.parse import unquote, urlsplit
 
 import urllib3
@@ -58,7 +59,9 @@ class Connections:
     def __init__(self, config: ClusterConfig) -> None:
         self._config = config
         self._server = config.server.rstrip("/")
-        self._manager = _manager(config)
+        self._trust = _trust(config)
+        self._manager = _manager(config, self._trust)
+        self._renewing = threading.Lock()
 
     def exchange(
         self, method: str, target: str, *, headers: dict[str, str], body: bytes | None, deadline: Deadline
@@ -68,31 +71,63 @@ class Connections:
         Raises:
             Lost: No answer, half of one, one that is too long, or no connection.
         """
-        seconds = max(0.001, deadline.remaining())
-        timeout = urllib3.Timeout(connect=min(CONNECT_TIMEOUT, seconds), read=seconds)
+        manager = self._manager
         try:
-            with keeping_to(deadline):
-                response = self._manager.request(
-                    method,
-                    f"{self._server}{target}",
-                    headers=headers,
-                    body=body,
-                    timeout=timeout,
-                    retries=False,
-                    redirect=False,
-                    preload_content=False,
-                )
-                try:
-                    content = _read(response)
-                except BaseException:
-                    response.close()
-                    raise
+            return self._send(manager, method, target, headers, body, deadline)
         except exceptions.HTTPError as error:
             # What broke one kept connection (a restart, a forgetful balancer) broke its neighbours, which may only be
             # found out by a time-out each.
+            manager.clear()
+            if not (_certificate_problem(error) and self._renewed_since(manager)):
+                raise self._lost(error, deadline) from error
+        try:
+            return self._send(self._manager, method, target, headers, body, deadline)
+        except exceptions.HTTPError as error:
             self.forget()
             raise self._lost(error, deadline) from error
+
+    def _send(
+        self,
+        manager: urllib3.PoolManager,
+        method: str,
+        target: str,
+        headers: dict[str, str],
+        body: bytes | None,
+        deadline: Deadline,
+    ) -> Answer:
+        seconds = max(0.001, deadline.remaining())
+        timeout = urllib3.Timeout(connect=min(CONNECT_TIMEOUT, seconds), read=seconds)
+        with keeping_to(deadline):
+            response = manager.request(
+                method,
+                f"{self._server}{target}",
+                headers=headers,
+                body=body,
+                timeout=timeout,
+                retries=False,
+                redirect=False,
+                preload_content=False,
+            )
+            try:
+                content = _read(response)
+            except BaseException:
+                response.close()
+                raise
         return Answer(response.status, {key.lower(): value for key, value in response.headers.items()}, content)
+
+    def _renewed_since(self, used: urllib3.PoolManager) -> bool:
+        """Whether other CAs are trusted by now than those of the pools that were used; reads them anew."""
+        with self._renewing:
+            if self._manager is not used:
+                # Another thread was here first.
+                return True
+            renewed = self._trust and self._config.renewed_trust and self._config.renewed_trust(self._trust)
+            if not renewed:
+                return False
+            self._trust = renewed
+            self._manager = _manager(self._config, renewed)
+            log.info("the CAs of the API server were renewed", read_from=self._config.source)
+            return True
 
     def forget(self) -> None:
         """Close the kept connections: the next request makes its own, with the credentials of then."""
@@ -110,13 +145,17 @@ class Connections:
         return Lost(f"{where} can't be reached: {_reason(error)}")
 
 
-def _manager(config: ClusterConfig) -> urllib3.PoolManager:
-    context = None
-    if config.server.startswith("https:"):
-        context = config.ssl_context or trusting(None, named_by="the system")
-        if context.verify_mode == ssl.CERT_NONE:
-            log.warning("the API server's certificate is not checked", asked_by=config.source)
-            urllib3.disable_warnings(exceptions.InsecureRequestWarning)
+def _trust(config: ClusterConfig) -> ssl.SSLContext | None:
+    if not config.server.startswith("https:"):
+        return None
+    context = config.ssl_context or trusting(None, named_by="the system")
+    if context.verify_mode == ssl.CERT_NONE:
+        log.warning("the API server's certificate is not checked", asked_by=config.source)
+        urllib3.disable_warnings(exceptions.InsecureRequestWarning)
+    return context
+
+
+def _manager(config: ClusterConfig, context: ssl.SSLContext | None) -> urllib3.PoolManager:
     options: dict[str, object] = {
         "num_pools": 2,
         "maxsize": KEPT_CONNECTIONS,
