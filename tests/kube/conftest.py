@@ -44,6 +44,7 @@ class Request:
     body: Any
     connection: int
     client_certificate: str = ""
+    header_lines: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -210,6 +211,7 @@ class _Handler(BaseHTTPRequestHandler):
             json.loads(raw) if raw else None,
             self.client_address[1],
             self._client_name(),
+            tuple(self.headers.items()),
         )
         reply = self.server.stub.answer(request)
         if reply.hang:

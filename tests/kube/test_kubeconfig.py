@@ -176,6 +176,55 @@ def test_user_becomes_a_header(
     assert some_api.requests[0].headers.get("authorization") == expected
 
 
+@pytest.mark.parametrize("content", ["from-file\n", " from-file\r\n\n"])
+def test_a_token_file_may_end_with_a_line_break(tmp_path: Path, some_api: Any, connect: Connect, content: str) -> None:
+    """White space around the token of a file is no part of it, as in kubectl."""
+    (tmp_path / "token").write_text(content)
+    ask(connect(load_kubeconfig(write(tmp_path / "config", {"tokenFile": "token"}, {"server": some_api.url}), None)))
+
+    assert some_api.requests[0].headers["authorization"] == "Bearer from-file"
+
+
+@pytest.mark.parametrize("content", ["", "\n"])
+def test_an_empty_token_file_is_told(tmp_path: Path, content: str) -> None:
+    """A token file without a token is an error: we never go on without a credential."""
+    (tmp_path / "token").write_text(content)
+    with pytest.raises(errors.ConfigError, match="its token file is empty"):
+        load_kubeconfig(write(tmp_path / "config", {"tokenFile": "token"}, {"server": "http://x"}), None)
+
+
+def test_the_rights_of_another_user_are_asked_for(tmp_path: Path, some_api: Any, connect: Connect) -> None:
+    """as, as-uid and as-groups are sent as kubectl sends them: a header each, in UTF-8, beside our own credential."""
+    user = {"token": "t", "as": "böb", "as-uid": "7", "as-groups": ["dev", "ops"]}
+    ask(connect(load_kubeconfig(write(tmp_path / "config", user, {"server": some_api.url}), None)))
+    sent = [(name, value) for name, value in some_api.requests[0].header_lines if name.startswith("Impersonate-")]
+
+    assert sent == [
+        ("Impersonate-User", "böb".encode().decode("latin-1")),
+        ("Impersonate-Uid", "7"),
+        ("Impersonate-Group", "dev"),
+        ("Impersonate-Group", "ops"),
+    ]
+    assert some_api.requests[0].headers["authorization"] == "Bearer t"
+
+
+@pytest.mark.parametrize(
+    ("user", "message"),
+    [
+        ({"as": "bob", "as-user-extra": {"scopes": ["a"]}}, "as-user-extra"),
+        ({"as-groups": ["dev"]}, "but no as"),
+        ({"as-uid": "7"}, "but no as"),
+        ({"as": "bob\nX-Other: 1"}, "no text that an HTTP header can carry"),
+        ({"as": 5}, "no text that an HTTP header can carry"),
+        ({"as": "bob", "as-groups": 5}, "not the shape"),
+    ],
+)
+def test_rights_that_can_not_be_asked_for_are_refused(tmp_path: Path, user: dict[str, Any], message: str) -> None:
+    """What of another user's rights can't be sent is an error, since without it we would have larger ones."""
+    with pytest.raises(errors.ConfigError, match=message):
+        load_kubeconfig(write(tmp_path / "config", user, {"server": "http://x"}), None)
+
+
 def test_refused_token_file_is_read_again(tmp_path: Path, some_api: Any, connect: Connect, reply: Any) -> None:
     """A token file that was rotated is read after a 401."""
     token = tmp_path / "token"

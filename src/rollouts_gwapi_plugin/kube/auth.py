@@ -28,7 +28,8 @@ class ClusterConfig:
 
     `source` says for messages where this comes from; with `in_pod` it is the service account of the pod that we run in.
     `proxy_url` may hold a password and is never shown. `renewed_trust` is asked when a certificate was not trusted
-    under a context, and returns another one where the CAs have changed since that one was made.
+    under a context, and returns another one where the CAs have changed since that one was made. `impersonate` holds the
+    headers of the user whose rights we ask for instead of our own.
     """
 
     server: str
@@ -38,6 +39,7 @@ class ClusterConfig:
     tls_server_name: str = ""
     proxy_url: str = field(default="", repr=False)
     namespace: str = "default"
+    impersonate: tuple[tuple[str, str], ...] = ()
     source: str = "given"
     in_pod: bool = False
 

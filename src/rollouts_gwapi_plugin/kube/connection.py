@@ -101,7 +101,7 @@ class Connections:
             response = manager.request(
                 method,
                 f"{self._server}{target}",
-                headers=headers,
+                headers=self._with_impersonation(headers),
                 body=body,
                 timeout=timeout,
                 retries=False,
@@ -114,6 +114,14 @@ class Connections:
                 response.close()
                 raise
         return Answer(response.status, {key.lower(): value for key, value in response.headers.items()}, content)
+
+    def _with_impersonation(self, headers: dict[str, str]) -> urllib3.HTTPHeaderDict:
+        """Return the headers with those that name another user; a group each has one of its own."""
+        whole = urllib3.HTTPHeaderDict(headers)
+        for name, value in self._config.impersonate:
+            # A header's text is sent as Latin-1, and UTF-8 is what the API server reads.
+            whole.add(name, value.encode().decode("latin-1"))
+        return whole
 
     def _renewed_since(self, used: urllib3.PoolManager) -> bool:
         """Whether other CAs are trusted by now than those of the pools that were used; reads them anew."""

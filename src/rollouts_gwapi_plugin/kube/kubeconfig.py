@@ -67,6 +67,7 @@ class _Selected:
     context: str
     namespace: str
     user: dict[str, Any]
+    impersonate: tuple[tuple[str, str], ...] = ()
 
 
 def load_kubeconfig(
@@ -98,6 +99,7 @@ def load_kubeconfig(
         tls_server_name=configuration.tls_server_name or "",
         proxy_url=_proxy(configuration, selected),
         namespace=selected.namespace,
+        impersonate=selected.impersonate,
         source=f"{source.title}, context {selected.context}",
     )
 
@@ -125,7 +127,22 @@ def _select(source: _Source) -> _Selected:
     with _loader_errors(source):
         cluster = merged["clusters"].get_with_name(chosen["cluster"]).value["cluster"]
         _check_insecure(source, cluster.get("insecure-skip-tls-verify", False))
-    return _Selected(merged, context, chosen.get("namespace") or "default", entry)
+        impersonate = _impersonation(source, entry)
+    return _Selected(merged, context, chosen.get("namespace") or "default", entry, impersonate)
+
+
+def _impersonation(source: _Source, user: dict[str, Any]) -> tuple[tuple[str, str], ...]:
+    """Return the headers of another user's rights, which the loader passes over: we would act with larger ones."""
+    if user.get("as-user-extra"):
+        raise source.wrong("its user has as-user-extra, which can't be sent; leave it out")
+    names = [("Impersonate-User", user.get("as")), ("Impersonate-Uid", user.get("as-uid"))]
+    names += [("Impersonate-Group", group) for group in user.get("as-groups") or []]
+    headers = tuple((header, value) for header, value in names if value)
+    if not all(isinstance(value, str) and value.isprintable() for _, value in headers):
+        raise source.wrong("as, as-uid or as-groups of its user is no text that an HTTP header can carry")
+    if headers and not user.get("as"):
+        raise source.wrong("its user has as-uid or as-groups, but no as, without which they mean nothing")
+    return headers
 
 
 def _check_insecure(source: _Source, value: object) -> None:
@@ -174,6 +191,12 @@ def _load(
         configuration = Configuration()
         problems = _bounded(source, partial(loader.load_and_set, configuration))
         authorization = str(configuration.api_key.get("BearerToken", ""))
+        if "tokenFile" in selected.user:
+            # Most ways to write a file end it with a line break.
+            scheme, _, value = authorization.partition(" ")
+            authorization = f"{scheme} {value.strip()}".strip()
+            if authorization in {"", "Bearer"}:
+                raise source.wrong("its token file is empty")
         if "exec" in selected.user and not authorization and not configuration.cert_file:
             raise source.wrong(f"its exec plugin gave no credential: {problems or 'nothing was said'}")
         if not authorization.isprintable():
