@@ -174,6 +174,17 @@ def test_any_value_is_read_or_a_ledger_error(value: Any) -> None:
     ledger.with_record(ROLLOUT, "u", "web", RECORD).write({HEADERS: text, OLD: text}, ROLLOUT, WHERE)
 
 
+def test_half_a_surrogate_stays_the_escape_that_it_was() -> None:
+    """What UTF-8 can't spell, in another Rollout's entry or an old one, is written again as it was read."""
+    entry, old = r'"x\ud800":{"routes":{},"uid":"\ude00\ud83d"}', r'"r1":{"\udcff":2}'
+    data = {HEADERS: f'{{"version":1,"rollouts":{{{entry}}}}}', OLD: f'{{{old},"r2":{{"web":1}}}}'}
+    ledger = parse_ledger(data, "http", WHERE).with_record(ROLLOUT, "u", "web", RECORD)
+    written = ledger.without_legacy(frozenset({"r2"}), "web").write(data, ROLLOUT, WHERE)
+
+    assert entry in written[HEADERS]
+    assert written[OLD] == f"{{{old}}}"
+
+
 def test_a_config_map_that_would_be_too_large_is_refused() -> None:
     """Before the write, with size, limit and way out."""
     data = {"foreign": "x" * (MAX_DATA_BYTES - 100)}

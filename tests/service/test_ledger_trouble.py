@@ -67,6 +67,32 @@ def test_no_text_in_the_ledger_is_more_than_trouble(shop: Shop, api: ApiServer, 
     assert {"httpManagedHeaderRoutes": text} == shop.ledger()
 
 
+@pytest.mark.parametrize(
+    ("key", "text"),
+    [
+        ("httpManagedMirrorRoutes", r'{"rollouts":{"shop/other\ud800":{"routes":{},"uid":"u"}},"version":1}'),
+        ("httpManagedRoutes", r'{"x":{"\ud800":3}}'),
+    ],
+)
+def test_half_a_surrogate_in_the_ledger_is_no_trouble_at_all(shop: Shop, api: ApiServer, key: str, text: str) -> None:
+    """Weights, a header route and its removal go through, and the foreign entry stays as it is."""
+    metadata = {"name": LEDGER, "namespace": "shop"}
+    data = {key: text, "httpManagedHeaderRoutes": '{"version":1,"rollouts":{}}', "httpManagedRoutes": text}
+    if key != "httpManagedRoutes":
+        del data["httpManagedRoutes"]
+    api.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data})
+    with_header_route(shop)
+    shop.weight(10)
+    during = shop.rules()
+    shop.remove()
+    ledger = shop.ledger()
+
+    assert ["s=90 c=10", "canary: c=1"] == during
+    assert ["s=90 c=10"] == shop.rules()
+    assert ledger is not None
+    assert text == ledger[key]
+
+
 @pytest.mark.parametrize("verb", ["get", "create"])
 def test_an_experiment_that_can_not_be_recorded_is_refused_unless_the_canary_is_lowered(
     shop: Shop, api: ApiServer, verb: str

@@ -19,6 +19,7 @@ from rollouts_gwapi_plugin.errors import LedgerError, cause
 from rollouts_gwapi_plugin.model.base import JsonObject
 from rollouts_gwapi_plugin.model.rollout import SetHeaderRoute, SetMirrorRoute
 from rollouts_gwapi_plugin.routes.desired import ManagedStep
+from rollouts_gwapi_plugin.routes.json_text import json_text
 from rollouts_gwapi_plugin.routes.record import ManagedRecord, ManagedRecords, RecordView, RouteRecord, RuleMark
 
 VERSION: Final = 1
@@ -156,11 +157,7 @@ def _with_entry(text: str | None, rollout: str, entry: JsonObject | None) -> str
     rest = {key: other for key, other in rollouts.items() if key != rollout}
     if entry is not None:
         rest[rollout] = entry
-    return _dump({**value, "rollouts": rest}) if rest else None
-
-
-def _dump(value: Any) -> str:
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return json_text({**value, "rollouts": rest}) if rest else None
 
 
 def _dump_managed(records: ManagedRecords) -> JsonObject:
@@ -256,4 +253,4 @@ def _read_legacy(text: str) -> Mapping[str, Mapping[str, int]]:
 
 
 def _dump_legacy(legacy: Mapping[str, Mapping[str, int]]) -> str:
-    return _dump({name: places.get(ANY_ROUTE, dict(places)) for name, places in legacy.items()})
+    return json_text({name: places.get(ANY_ROUTE, dict(places)) for name, places in legacy.items()})

@@ -15,6 +15,7 @@ from typing import Any, Final
 from rollouts_gwapi_plugin.errors import RouteError, cause
 from rollouts_gwapi_plugin.model.base import JsonObject
 from rollouts_gwapi_plugin.routes.gloo.table import TableRoute
+from rollouts_gwapi_plugin.routes.json_text import json_text
 from rollouts_gwapi_plugin.routes.notes import Note
 
 ANNOTATION: Final = "rollouts.argoproj.io/glooplatform-destinations"
@@ -108,7 +109,7 @@ def dump_annotation(annotations: Mapping[str, str], found: Annotation, rollout: 
     if not rollouts:
         return rest
     value = {"version": VERSION, "rollouts": rollouts}
-    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    text = json_text(value)
     if len(text.encode()) > MAX_TEXT:
         raise RouteError(
             f"{where}: the destinations to be kept need {len(text.encode())} bytes in annotation {ANNOTATION}, at most"
