@@ -284,3 +284,23 @@ def test_a_selector_that_cannot_be_asked_gives_nothing_back(
     assert before == api.read("HTTPRoute", "shop", "web")
     selected.weight(30)
     assert ["s=70 c=30", "canary: c=1"] == selected.rules()
+
+
+@pytest.mark.parametrize("is_configured", [True, False])
+def test_a_kind_that_is_not_served_for_a_moment_keeps_its_record(
+    selected: Shop, api: ApiServer, *, is_configured: bool
+) -> None:
+    """As while an API server starts: the rules are there still, and nobody else knows whose they are."""
+    selected.config = {"httpRoute": "web"} if is_configured else {"tcpRoute": "none"}
+    selected.restart()
+    api.faults.add(lambda request: "gateway.networking.k8s.io" in request.path, status=404, times=None)
+    selected.remove()
+    api.faults.clear()
+
+    assert "web" in selected.ledger()["httpManagedHeaderRoutes"]
+    # What is not served is remembered for some seconds.
+    selected.restart()
+    selected.config = {"httpRoute": "web"}
+    selected.remove()
+    selected.weight(0)
+    assert (["s=100 c=0"], {}) == (selected.rules(), selected.ledger())

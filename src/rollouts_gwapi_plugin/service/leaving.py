@@ -7,7 +7,7 @@ and our label entry go in any case; the weights only where this process wrote th
 from collections.abc import Iterable
 from dataclasses import replace
 
-from rollouts_gwapi_plugin.errors import NotFound, PluginError
+from rollouts_gwapi_plugin.errors import KindNotFound, NotFound, PluginError
 from rollouts_gwapi_plugin.model.routes import Route
 from rollouts_gwapi_plugin.routes.dispatch import reconciler_of
 from rollouts_gwapi_plugin.routes.kinds import KINDS
@@ -33,10 +33,11 @@ def give_back_left_routes(work: Work, targets: Iterable[Target]) -> None:
             continue
         try:
             _give_back(work, place, shift)
-        except NotFound:
-            work.memory.drop_place(work.rollout.key, place)
-            work.sweep(place.kind, place.name, _session(work, place))
         except PluginError as error:
+            if isinstance(error, NotFound) and not isinstance(error, KindNotFound):
+                work.memory.drop_place(work.rollout.key, place)
+                work.sweep(place.kind, place.name, _session(work, place))
+                continue
             text = f"{place} left the configuration and can't be given back: {error}"
             work.report(str(place), Note("RouteNotGivenBack", text))
 

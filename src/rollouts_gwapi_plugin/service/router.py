@@ -124,7 +124,7 @@ class TrafficRouter:
             targets = work.targets()
             able = [target for target in targets if target.kind.match is not None]
             for target in able:
-                if target.missing:
+                if target.is_deleted:
                     text = f"{target.ref} is gone, and with it what was to be removed"
                     work.report(str(target.ref), Note("RouteGone", text, warning=False))
                     work.sweep(target.kind, target.name, work.session)

@@ -6,7 +6,7 @@ once. Nothing is written before all are read.
 
 from dataclasses import dataclass, replace
 
-from rollouts_gwapi_plugin.errors import ConfigError, NotFound, PluginError
+from rollouts_gwapi_plugin.errors import ConfigError, KindNotFound, NotFound, PluginError
 from rollouts_gwapi_plugin.kube.deadline import Deadline
 from rollouts_gwapi_plugin.model.base import JsonObject
 from rollouts_gwapi_plugin.model.configuration import Configuration
@@ -38,8 +38,13 @@ class Target:
 
     @property
     def missing(self) -> bool:
-        """Whether there is no such route."""
+        """Whether there is no such route, or no such kind."""
         return isinstance(self.error, NotFound) or self.selects_nothing
+
+    @property
+    def is_deleted(self) -> bool:
+        """Whether the route is gone; where its kind is not served, for a moment perhaps, that is not known."""
+        return isinstance(self.error, NotFound) and not isinstance(self.error, KindNotFound)
 
 
 def route_namespace(rollout: Rollout, config: Configuration, allowed: frozenset[str] | None) -> str:
