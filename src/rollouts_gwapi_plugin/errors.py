@@ -11,6 +11,7 @@
     │   └── RpcError
     ├── ConfigError              the Rollout or the plugin's configuration in it
     ├── RouteError               a route has not the shape, or not the room, for what is asked
+    │   └── StepNotTakenError    a managed step means none of its requests, or its kind can't say what the step asks
     ├── LedgerError              the record can't be read, or can't hold what is asked
     └── KubeError                the API server, or the way to it
         ├── Conflict             409: somebody else wrote in between
@@ -87,6 +88,17 @@ class ConfigError(PluginError):
 
 class RouteError(PluginError):
     """A route has not the shape, or not the room, for what is asked."""
+
+
+class StepNotTakenError(RouteError):
+    """A managed step means none of the route's requests, or its kind can't match what the step asks for.
+
+    Nothing is wrong with the route: where another one takes the step this is no error. `why` is the reason alone.
+    """
+
+    def __init__(self, message: str, *, why: str = "") -> None:
+        super().__init__(message)
+        self.why = why or message
 
 
 class LedgerError(PluginError):

@@ -2,7 +2,8 @@
 
 Takes a route and its record, returns an `Act` a call, in the controller's order: for each step the managed route, then
 the weight; in the end the maximum, the removal of all managed routes, and weight 0. A managed route that fails is told
-once and left out of what follows. Services of experiments are taken to have the pair's ports.
+once and left out of what follows. Services of experiments are taken to have the pair's ports. `together` then says
+what is an error on several routes: a step that one of them takes is none of the others' (decision D24).
 """
 
 from collections.abc import Callable, Sequence
@@ -10,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rollouts_gwapi_plugin.cli.findings import Finding, Severity
-from rollouts_gwapi_plugin.errors import RouteError
+from rollouts_gwapi_plugin.errors import RouteError, StepNotTakenError
 from rollouts_gwapi_plugin.model.base import JsonObject
 from rollouts_gwapi_plugin.model.configuration import Configuration
 from rollouts_gwapi_plugin.model.rollout import Rollout, RolloutStatus, SetHeaderRoute, Step
@@ -22,16 +23,23 @@ from rollouts_gwapi_plugin.routes.kinds import GLOO_GROUP, KINDS, RouteKind
 from rollouts_gwapi_plugin.routes.notes import Note
 from rollouts_gwapi_plugin.routes.reconcile import Outcome, Scope
 from rollouts_gwapi_plugin.routes.record import NOTHING_RECORDED, RecordView
+from rollouts_gwapi_plugin.routes.steps import not_taken
 
 
 @dataclass(frozen=True)
 class Act:
-    """One call of the rehearsal and what came of it; `error` is empty where it succeeded."""
+    """One call of the rehearsal and what came of it; `error` is empty where it succeeded.
+
+    `managed` is the step that the call sets a managed route of; `refusal` tells of one that this route can't take,
+    which is an error only where no other route takes it.
+    """
 
     what: str
     route: Route
     notes: tuple[Note, ...] = ()
     error: str = ""
+    managed: int | None = None
+    refusal: Note | None = None
 
 
 @dataclass
@@ -78,9 +86,16 @@ class Rehearsal:
 
     def _managed(self, what: str, index: int, step: ManagedStep) -> None:
         desired = self._desired(index)
-        done = self._call(what, lambda: self._by.set_managed_route(self.route, step, desired, self.view, self.scope))
-        if not done:
-            self.failed.add(step.name)
+
+        def make(step: ManagedStep) -> Outcome:
+            return self._by.set_managed_route(self.route, step, desired, self.view, self.scope)
+
+        if self._call(what, lambda: make(step), managed=index):
+            return
+        self.failed.add(step.name)
+        if self.acts[-1].refusal is not None:
+            # What an earlier step of the name made there goes.
+            self._call(what, lambda: make(step.model_copy(update={"match": ()})))
 
     def _weight(
         self, what: str, index: int, weight: int, destinations: tuple[Destination, ...], *, heal: bool = True
@@ -90,17 +105,21 @@ class Rehearsal:
         )
         self._call(what, lambda: self._by.set_weight(self.route, wanted, self.view, self.scope))
 
-    def _call(self, what: str, call: Callable[[], Outcome]) -> bool:
+    def _call(self, what: str, call: Callable[[], Outcome], managed: int | None = None) -> bool:
         """Make a call and note what came of it; return whether it succeeded."""
         try:
             outcome = call()
         except RouteError as error:
-            self.acts.append(Act(what, self.route, error=str(error)))
+            act = Act(what, self.route, error=str(error), managed=managed)
+            if isinstance(error, StepNotTakenError) and managed is not None:
+                name = step_name(self.rollout.canary.steps[managed])
+                act = replace(act, refusal=not_taken(str(self.route), name, error))
+            self.acts.append(act)
             return False
         self.route = outcome.route
         self.view = replace(self.view, record=outcome.record, known=True)
         problem = str(outcome.problem) if outcome.problem else ""
-        self.acts.append(Act(what, outcome.route, outcome.notes, problem))
+        self.acts.append(Act(what, outcome.route, outcome.notes, problem, managed))
         return not problem
 
     def _ports(self) -> tuple[ServicePort, ...]:
@@ -109,6 +128,21 @@ class Rehearsal:
     @property
     def _by(self) -> Reconciler:
         return reconciler_of(self.route)
+
+
+def together(plays: Sequence[Sequence[Act]], *, all_known: bool = True) -> list[list[Act]]:
+    """Return the rehearsals of all routes, with a note where one can't take a step that another one takes.
+
+    Where not all routes are known, one of the others may take it.
+    """
+    taken = {act.managed for acts in plays for act in acts if act.managed is not None and not act.error}
+
+    def judged(act: Act) -> Act:
+        if act.refusal is None or (all_known and act.managed not in taken):
+            return act
+        return replace(act, error="", notes=(*act.notes, act.refusal))
+
+    return [[judged(act) for act in acts] for acts in plays]
 
 
 def rehearsal_findings(acts: Sequence[Act], subject: str) -> list[Finding]:
@@ -151,6 +185,12 @@ def ports_of(value: Any) -> set[int]:
     number = port.get("number") if isinstance(port, dict) else port
     own = {number} if isinstance(number, int) else set()
     return own.union(*map(ports_of, value.values()))
+
+
+def step_name(step: Step) -> str:
+    """Return the name of the step's managed route; empty where it sets none."""
+    managed = step.set_header_route or step.set_mirror_route
+    return managed.name if managed is not None else ""
 
 
 def step_text(step: Step) -> str:

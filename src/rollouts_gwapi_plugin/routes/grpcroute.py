@@ -1,6 +1,6 @@
 """GRPCRoute's way to narrow a match: it knows service and method names, no HTTP method or path."""
 
-from rollouts_gwapi_plugin.errors import RouteError
+from rollouts_gwapi_plugin.errors import StepNotTakenError
 from rollouts_gwapi_plugin.model.base import JsonObject
 from rollouts_gwapi_plugin.model.rollout import RouteMatch
 
@@ -12,5 +12,7 @@ class GrpcMatch:
         """Return the match as it is; a method or path is refused."""
         for field, value in (("method", asked.method), ("path", asked.path)):
             if value is not None:
-                raise RouteError(f"{where}.{field}: a GRPCRoute can't match it; use headers, or mirror by an HTTPRoute")
+                raise StepNotTakenError(
+                    f"{where}.{field}: a GRPCRoute can't match it; use headers, or mirror by an HTTPRoute"
+                )
         return match

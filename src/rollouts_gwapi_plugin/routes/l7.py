@@ -48,7 +48,8 @@ class MatchKind(Protocol):
         """Return the match narrowed to the asked method and path, or None where no request can have both.
 
         Raises:
-            RouteError: the kind can't match what is asked; the text names the field.
+            StepNotTakenError: the kind can't match what is asked; the text names the field.
+            RouteError: no kind can.
 
         """
 

@@ -10,7 +10,7 @@ from rollouts_gwapi_plugin.model.routes import Rule
 from rollouts_gwapi_plugin.routes.canonical import canonical_match, canonical_matches
 from rollouts_gwapi_plugin.routes.desired import ManagedStep
 from rollouts_gwapi_plugin.routes.l7 import MatchKind, mirror_headers, with_headers
-from rollouts_gwapi_plugin.routes.notes import Note
+from rollouts_gwapi_plugin.routes.notes import MIRROR_LEFT_OUT, Note
 from rollouts_gwapi_plugin.routes.pair import Pair
 from rollouts_gwapi_plugin.routes.rewrite import narrowed, replaces_prefix
 from rollouts_gwapi_plugin.routes.sources import (
@@ -66,7 +66,7 @@ def mirror_rules(
         ]
         if lost:
             why = "its filter replaces the matched prefix, which can't be said of what the step asks for"
-            notes.append(left_out("MirrorLeftOut", step.name, source, why, lost if parts else 0))
+            notes.append(left_out(MIRROR_LEFT_OUT, step.name, source, why, lost if parts else 0))
     return MadeRules(tuple(made), tuple(notes))
 
 

@@ -2,8 +2,12 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Final
 
 from rollouts_gwapi_plugin.model.routes import Rule
+
+# The reason where the API can't say of a source what a mirror step asks for.
+MIRROR_LEFT_OUT: Final = "MirrorLeftOut"
 
 
 @dataclass(frozen=True)

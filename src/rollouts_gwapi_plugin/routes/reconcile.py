@@ -24,7 +24,7 @@ from rollouts_gwapi_plugin.routes.pair import Pair, find_pair
 from rollouts_gwapi_plugin.routes.record import RecordView, RouteRecord
 from rollouts_gwapi_plugin.routes.regenerate import Managed, regenerate
 from rollouts_gwapi_plugin.routes.standing import Standing, take_apart
-from rollouts_gwapi_plugin.routes.steps import Steps, other_steps, possible_steps
+from rollouts_gwapi_plugin.routes.steps import Steps, other_steps, possible_steps, refusal
 from rollouts_gwapi_plugin.routes.weights import ExperimentError, Split, split_of, unresolved, weigh
 
 
@@ -84,6 +84,7 @@ def set_managed_route(route: Route, step: ManagedStep, desired: Desired, view: R
 
     Raises:
         RouteError: the route can't take it; nothing is to be written.
+        StepNotTakenError: the route has no request that it means, or its kind can't say it.
 
     """
     if not step.name:
@@ -97,8 +98,8 @@ def set_managed_route(route: Route, step: ManagedStep, desired: Desired, view: R
     managed = regenerate(standing, standing.users, pair, steps, None)
     names = {item.owned.name for item in managed.rules}
     if step.name not in names and not mirrors_nothing(step):
-        reasons = "; ".join(note.text for note in managed.notes) or "no rule and the step have requests in common"
-        raise RouteError(f"{route}: managed route {step.name} can't be set: {reasons}")
+        alone = regenerate(standing, standing.users, pair, {step.name: step}, None)
+        raise refusal(step.name, alone.notes, "no rule and the step have requests in common", str(route))
     outcome = _finish(standing, scope, standing.users, managed, pair)
     return outcome.with_notes(*notes)
 

@@ -5,11 +5,11 @@ A managed route without a step (None) is one whose step is not known, or not to 
 
 from collections.abc import Callable, Iterable, Mapping
 
-from rollouts_gwapi_plugin.errors import RouteError
+from rollouts_gwapi_plugin.errors import RouteError, StepNotTakenError
 from rollouts_gwapi_plugin.model.rollout import SetHeaderRoute
 from rollouts_gwapi_plugin.routes.desired import Desired, ManagedStep
 from rollouts_gwapi_plugin.routes.managed import Owned, Purpose, records_of
-from rollouts_gwapi_plugin.routes.notes import Note
+from rollouts_gwapi_plugin.routes.notes import MIRROR_LEFT_OUT, Note
 from rollouts_gwapi_plugin.routes.record import RouteRecord
 
 Steps = Mapping[str, ManagedStep | None]
@@ -40,6 +40,24 @@ def other_steps(there: Steps, name: str, desired: Desired) -> Steps:
     return {other: None if desired.keep_managed else step for other, step in there.items() if other != name}
 
 
+def refusal(name: str, notes: Iterable[Note], nothing: str, where: str) -> RouteError:
+    """Return the error for a step of which nothing was made; `notes` say what was left out, `nothing` that none fits.
+
+    Requests that route and step have in common, and that can't be told apart, are missed: whatever other routes do.
+    """
+    left = tuple(notes)
+    why = "; ".join(note.text for note in left) or nothing
+    text = f"{where}: managed route {name} can't be set: {why}"
+    if any(note.reason == MIRROR_LEFT_OUT for note in left):
+        return RouteError(text)
+    return StepNotTakenError(text, why=why)
+
+
+def not_taken(route: str, name: str, error: StepNotTakenError) -> Note:
+    """Tell that a route takes no part in a managed route."""
+    return Note("StepNotTaken", f"{route} takes no part in managed route {name}: {error.why}")
+
+
 def possible_steps(
     wanted: Steps, there: Steps, make: Callable[[Steps], object], route: str
 ) -> tuple[Steps, tuple[Note, ...]]:
@@ -49,6 +67,10 @@ def possible_steps(
     for name, step in wanted.items():
         try:
             make({**steps, name: step})
+        except StepNotTakenError as error:
+            # What an earlier step of the name made is not what is asked for now.
+            steps.pop(name, None)
+            notes.append(not_taken(route, name, error))
         except RouteError as error:
             text = f"{route}: managed route {name} is left as it is: {error}"
             notes.append(Note("ManagedRouteNotRestored", text))

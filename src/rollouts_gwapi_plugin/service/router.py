@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Final
 
-from rollouts_gwapi_plugin.errors import LedgerError, PluginError
+from rollouts_gwapi_plugin.errors import LedgerError, PluginError, StepNotTakenError
 from rollouts_gwapi_plugin.kube.deadline import Deadline
 from rollouts_gwapi_plugin.log import bound, get_logger
 from rollouts_gwapi_plugin.model.calls import (
@@ -39,6 +39,7 @@ from rollouts_gwapi_plugin.routes.dispatch import reconciler_of
 from rollouts_gwapi_plugin.routes.notes import Note, one_a_reason
 from rollouts_gwapi_plugin.routes.reconcile import Outcome, Scope
 from rollouts_gwapi_plugin.routes.record import RecordView
+from rollouts_gwapi_plugin.routes.steps import not_taken
 from rollouts_gwapi_plugin.service import TYPE_NAME
 from rollouts_gwapi_plugin.service.cluster import Connector
 from rollouts_gwapi_plugin.service.leaving import give_back_left_routes
@@ -213,7 +214,11 @@ class TrafficRouter:
             able = [target for target in able if target.takes_headers]
         if not able:
             work.report(*_nobody_takes(work, step))
-        errors = work.run(able, lambda *found: _compute_managed(work, step, *found))
+        errors = work.run(
+            able,
+            lambda *found: _compute_managed(work, step, *found),
+            otherwise=lambda *found: _compute_not_taken(work, step, *found),
+        )
         give_back_left_routes(work, targets)
         raise_all(errors)
 
@@ -289,6 +294,18 @@ def _compute_managed(
             f"{route}: managed route {step.name} is not set, since it can't be recorded in {work.session}: {trouble}"
         ) from trouble
     return outcome
+
+
+def _compute_not_taken(
+    work: Work, step: ManagedStep, route: Route, scope: Scope, view: RecordView, trouble: PluginError | None
+) -> Outcome:
+    """Leave a route out of a step that another one takes; what an earlier step of the name made there goes."""
+    try:
+        return _compute_managed(work, step, route, scope, view, trouble)
+    except StepNotTakenError as error:
+        gone = step.model_copy(update={"match": ()})
+        outcome = _compute_managed(work, gone, route, scope, view, trouble)
+        return outcome.with_notes(not_taken(str(route), step.name, error))
 
 
 def _compute_removal(work: Work, route: Route, scope: Scope, view: RecordView, trouble: PluginError | None) -> Outcome:

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
-from rollouts_gwapi_plugin.errors import PluginError, RouteError
+from rollouts_gwapi_plugin.errors import PluginError, RouteError, StepNotTakenError
 from rollouts_gwapi_plugin.kube.deadline import Deadline
 from rollouts_gwapi_plugin.model.configuration import Configuration
 from rollouts_gwapi_plugin.model.kube import ObjectRef
@@ -79,10 +79,16 @@ class Work:
         """Whether the Rollout or the call gives a reason to read the ledger."""
         return bool(self.desired.managed_names or self.desired.destinations)
 
-    def run(self, targets: Iterable[Target], compute: Computation) -> list[PluginError]:
-        """Compute all routes, write the sound ones, and return what is wrong with the others."""
+    def run(
+        self, targets: Iterable[Target], compute: Computation, otherwise: Computation | None = None
+    ) -> list[PluginError]:
+        """Compute all routes, write the sound ones, and return what is wrong with the others.
+
+        `otherwise` is what to make of a route that can't take the step where another one takes it.
+        """
         errors: list[PluginError] = []
         sound: list[tuple[Target, Transaction]] = []
+        refused: list[tuple[Target, StepNotTakenError]] = []
         for target in targets:
             if target.error is not None:
                 # What reading met names the object already.
@@ -91,10 +97,16 @@ class Work:
             transaction = self.transaction(target, compute)
             try:
                 transaction.prepare(target)
+            except StepNotTakenError as error:
+                refused.append((target, error))
             except PluginError as error:
                 errors.append(named(target, error))
             else:
                 sound.append((target, transaction))
+        if sound and otherwise is not None:
+            sound += [(target, self.transaction(target, otherwise)) for target, _ in refused]
+        else:
+            errors += [named(target, error) for target, error in refused]
         for target, transaction in sound:
             try:
                 errors += self._finish(target, self.write(target, transaction))

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from rollouts_gwapi_plugin.cli.connection import Connection
 from rollouts_gwapi_plugin.cli.findings import Finding, Severity, failed, noted, passed, warned
-from rollouts_gwapi_plugin.cli.rehearsal import Rehearsal, rehearsal_findings, rule_counts
+from rollouts_gwapi_plugin.cli.rehearsal import Act, Rehearsal, rehearsal_findings, rule_counts, together
 from rollouts_gwapi_plugin.cli.standing import RouteFound
 from rollouts_gwapi_plugin.cli.subject import Subject
 from rollouts_gwapi_plugin.cli.survey import annotated
@@ -20,11 +20,12 @@ from rollouts_gwapi_plugin.service.scope import scope_of
 def check_routes(connection: Connection, subject: Subject, routes: Sequence[RouteFound]) -> Iterator[Finding]:
     """Check every route of the Rollout, and the two Services."""
     yield from _services(connection, subject)
+    acts = _rehearsals(connection, subject, routes)
     for found in routes:
         if found.sign:
             yield _left(subject, found)
         else:
-            yield from _configured(connection, subject, found)
+            yield from _configured(subject, found, acts.get(str(found.target.ref), ()))
     yield from _takers(subject, routes)
 
 
@@ -47,7 +48,7 @@ def _left(subject: Subject, found: RouteFound) -> Finding:
     return warned(str(found.target.ref), "left the configuration", text)
 
 
-def _configured(connection: Connection, subject: Subject, found: RouteFound) -> Iterator[Finding]:
+def _configured(subject: Subject, found: RouteFound, acts: Sequence[Act]) -> Iterator[Finding]:
     name = str(found.target.ref)
     if found.error is not None or found.route is None:
         yield failed(name, "route", str(found.error))
@@ -59,7 +60,8 @@ def _configured(connection: Connection, subject: Subject, found: RouteFound) -> 
     yield passed(name, "pair", f"{' and '.join(found.pair)} are in rules {', '.join(weighted)}")
     yield from _gateways(subject, found.route)
     yield from _label(subject, found.route)
-    yield from _rehearsed(connection, subject, found, found.route)
+    if acts:
+        yield from _rehearsed(found.route, acts)
 
 
 def _gateways(subject: Subject, route: Route) -> Iterator[Finding]:
@@ -84,11 +86,21 @@ def _label(subject: Subject, route: Route) -> Iterator[Finding]:
         yield noted(str(route), "label", text)
 
 
-def _rehearsed(connection: Connection, subject: Subject, found: RouteFound, route: Route) -> Iterator[Finding]:
+def _rehearsals(connection: Connection, subject: Subject, routes: Sequence[RouteFound]) -> dict[str, list[Act]]:
+    """Play all steps on each route that can be played on, and judge them together."""
     if subject.rollout is None or subject.raw is None:
-        return
-    scope = scope_of(connection.cluster, found.target, subject.desired, connection.deadline())
-    acts = Rehearsal(route, subject.rollout, subject.raw, subject.config, scope, found.view).play()
+        return {}
+    plays: dict[str, list[Act]] = {}
+    for found in routes:
+        if found.sign or found.error is not None or found.route is None or found.pair is None:
+            continue
+        scope = scope_of(connection.cluster, found.target, subject.desired, connection.deadline())
+        rehearsal = Rehearsal(found.route, subject.rollout, subject.raw, subject.config, scope, found.view)
+        plays[str(found.target.ref)] = rehearsal.play()
+    return dict(zip(plays, together(list(plays.values())), strict=True))
+
+
+def _rehearsed(route: Route, acts: Sequence[Act]) -> Iterator[Finding]:
     findings = rehearsal_findings(acts, str(route))
     yield from findings
     if not any(finding.severity is Severity.ERROR for finding in findings):

@@ -1,10 +1,11 @@
 """Checks of a Rollout on its routes: whether they are among the files, and all steps played on each."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from rollouts_gwapi_plugin.cli.findings import Finding, Severity, failed, noted, passed, warned
 from rollouts_gwapi_plugin.cli.manifests import Manifest
-from rollouts_gwapi_plugin.cli.rehearsal import Rehearsal, kinds_of, rehearsal_findings, rule_counts
+from rollouts_gwapi_plugin.cli.rehearsal import Act, Rehearsal, kinds_of, rehearsal_findings, rule_counts, together
 from rollouts_gwapi_plugin.embedded.apiserver.selectors import label_selector
 from rollouts_gwapi_plugin.errors import RouteError
 from rollouts_gwapi_plugin.model.configuration import Configuration
@@ -25,6 +26,8 @@ def lint_on_routes(
         text = "none of its routes is among the files, so nothing was played on them"
         yield noted(subject, "route", text)
         return
+    plays: list[_Play] = []
+    all_known = True
     for family, kind in kinds.items():
         routes = [one for one in manifests if _is_of(one, kind, namespace)]
         chosen: dict[str, tuple[Manifest, bool]] = {}
@@ -41,26 +44,40 @@ def lint_on_routes(
             if found is None:
                 text = f"{kind.kind} {namespace}/{entry.name} is not among the files"
                 yield warned(subject, "route", text)
+                all_known = False
                 continue
             wants = entry.use_header_routes or chosen.get(entry.name, (found, False))[1]
             chosen[entry.name] = (found, wants)
         for found, takes_headers in chosen.values():
-            yield from _play(manifest, rollout, config, found, Scope(kind, takes_headers))
+            on = f"{found} ({found.where}), of {manifest}"
+            try:
+                route = parse_route(found.value)
+            except RouteError as error:
+                yield failed(on, "route", str(error))
+                continue
+            acts = Rehearsal(route, rollout, manifest.value, config, Scope(kind, takes_headers)).play()
+            plays.append(_Play(on, route, kind, acts))
+    judged = together([play.acts for play in plays], all_known=all_known)
+    for play, acts in zip(plays, judged, strict=True):
+        yield from _findings(replace(play, acts=acts))
 
 
-def _play(manifest: Manifest, rollout: Rollout, config: Configuration, found: Manifest, scope: Scope) -> list[Finding]:
-    subject = f"{found} ({found.where}), of {manifest}"
-    try:
-        route = parse_route(found.value)
-    except RouteError as error:
-        return [failed(subject, "route", str(error))]
-    findings = [*_version(route, scope.kind, subject)]
-    acts = Rehearsal(route, rollout, manifest.value, config, scope).play()
-    findings += rehearsal_findings(acts, subject)
+@dataclass(frozen=True)
+class _Play:
+    """All steps, played on one route."""
+
+    subject: str
+    route: Route
+    kind: RouteKind
+    acts: list[Act]
+
+
+def _findings(play: _Play) -> list[Finding]:
+    findings = [*_version(play.route, play.kind, play.subject), *rehearsal_findings(play.acts, play.subject)]
     if not any(finding.severity is Severity.ERROR for finding in findings):
-        now, most = rule_counts(route, acts)
+        now, most = rule_counts(play.route, play.acts)
         text = f"all steps can be taken; the route has {now} rules, at most {most} on the way"
-        findings.append(passed(subject, "steps", text))
+        findings.append(passed(play.subject, "steps", text))
     return findings
 
 

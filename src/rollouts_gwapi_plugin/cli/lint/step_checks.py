@@ -5,11 +5,12 @@ from dataclasses import dataclass
 
 from rollouts_gwapi_plugin.cli.findings import Finding, failed, noted, warned
 from rollouts_gwapi_plugin.cli.rehearsal import experiment_shares, kinds_of, raw_steps
-from rollouts_gwapi_plugin.errors import RouteError
+from rollouts_gwapi_plugin.errors import RouteError, StepNotTakenError
 from rollouts_gwapi_plugin.model.base import JsonObject
 from rollouts_gwapi_plugin.model.configuration import Configuration
 from rollouts_gwapi_plugin.model.rollout import Rollout, SetHeaderRoute, SetMirrorRoute
 from rollouts_gwapi_plugin.routes.desired import MAX_API_WEIGHT, ManagedStep
+from rollouts_gwapi_plugin.routes.kinds import RouteKind
 from rollouts_gwapi_plugin.routes.l7 import header_alternatives, mirror_headers
 from rollouts_gwapi_plugin.routes.managed import base_name
 from rollouts_gwapi_plugin.routes.mirror import mirror_percent
@@ -181,15 +182,26 @@ def _several_tests(steps: _Steps, index: int, field: str) -> Iterator[Finding]:
 
 
 def _mirrors_by_kind(steps: _Steps) -> Iterator[Finding]:
-    """Check mirror steps against what each configured kind can match, which no route is needed for."""
-    kinds = kinds_of(steps.config).values()
+    """Check mirror steps against what each configured kind can match, which no route is needed for.
+
+    What one kind can't match is an error only where no other one can.
+    """
+    kinds = [kind for kind in kinds_of(steps.config).values() if kind.match is not None]
     for index, step in steps.managed:
         if not isinstance(step, SetMirrorRoute):
             continue
-        for kind in kinds:
-            for number, asked in enumerate(step.match):
-                try:
-                    if kind.match is not None:
-                        kind.match.intersect({}, asked, f"setMirrorRoute {step.name}.match[{number}]")
-                except RouteError as error:
-                    yield failed(steps.subject, "match", f"steps[{index}]: {kind.kind}: {error}")
+        found = [(kind, list(_mirror_errors(kind, step))) for kind in kinds]
+        taken = any(not errors for _, errors in found)
+        for kind, errors in found:
+            for error in errors:
+                finding = warned if taken and isinstance(error, StepNotTakenError) else failed
+                yield finding(steps.subject, "match", f"steps[{index}]: {kind.kind}: {error}")
+
+
+def _mirror_errors(kind: RouteKind, step: SetMirrorRoute) -> Iterator[RouteError]:
+    for number, asked in enumerate(step.match):
+        try:
+            if kind.match is not None:
+                kind.match.intersect({}, asked, f"setMirrorRoute {step.name}.match[{number}]")
+        except RouteError as error:
+            yield error

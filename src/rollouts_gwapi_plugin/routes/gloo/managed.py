@@ -9,7 +9,6 @@ MirrorPolicy. Before one source the header routes stand first.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from rollouts_gwapi_plugin.errors import RouteError
 from rollouts_gwapi_plugin.model.base import JsonObject
 from rollouts_gwapi_plugin.model.rollout import SetHeaderRoute, SetMirrorRoute
 from rollouts_gwapi_plugin.routes.desired import Desired, ManagedStep
@@ -19,9 +18,9 @@ from rollouts_gwapi_plugin.routes.gloo.matchers import GlooMatch, changes_rewrit
 from rollouts_gwapi_plugin.routes.gloo.table import TableRoute
 from rollouts_gwapi_plugin.routes.l7 import header_alternatives, mirror_headers
 from rollouts_gwapi_plugin.routes.managed import Owned, Purpose
-from rollouts_gwapi_plugin.routes.mirror import mirror_percent, mirrors_nothing
+from rollouts_gwapi_plugin.routes.mirror import mirror_percent
 from rollouts_gwapi_plugin.routes.names import free_name
-from rollouts_gwapi_plugin.routes.notes import Note
+from rollouts_gwapi_plugin.routes.notes import MIRROR_LEFT_OUT, Note
 from rollouts_gwapi_plugin.routes.steps import Steps
 
 
@@ -139,7 +138,7 @@ class Workshop:
                 " the path that its matcher found (pathRewrite), and the step's path is another; mirror by headers or"
                 " method"
             )
-            return None, Note("MirrorLeftOut", text)
+            return None, Note(MIRROR_LEFT_OUT, text)
         if not matchers:
             return None, None
         item = TableRoute("http", {**source.item.raw, "matchers": matchers})
@@ -151,18 +150,6 @@ class Workshop:
         labels = {**made.item.labels, label: identity(self.desired.rollout, self.table, name)}
         item = TableRoute("http", {**made.item.raw, "name": name, "labels": labels})
         return ManagedRoute(made.owned, item, made.before, made.canary, made.percent, made.step)
-
-
-def refuse_nothing(name: str, step: ManagedStep, managed: Managed, where: str) -> None:
-    """Refuse a step of which nothing could be made.
-
-    Raises:
-        RouteError: no route has the step's name; the text says why.
-
-    """
-    if step.match and not mirrors_nothing(step) and name not in {item.owned.name for item in managed.routes}:
-        reasons = "; ".join(note.text for note in managed.notes) or "no http route and the step have requests in common"
-        raise RouteError(f"{where}: managed route {name} can't be set: {reasons}")
 
 
 def _unique(matchers: Iterable[JsonObject]) -> list[JsonObject]:

@@ -16,7 +16,7 @@ from rollouts_gwapi_plugin.model.routes import Route
 from rollouts_gwapi_plugin.routes.desired import Desired, ManagedStep
 from rollouts_gwapi_plugin.routes.gloo.destination import SERVICE, effective_weights, kind_of, name_of
 from rollouts_gwapi_plugin.routes.gloo.kept import Kept
-from rollouts_gwapi_plugin.routes.gloo.managed import Managed, ManagedRoute, Source, Workshop, refuse_nothing
+from rollouts_gwapi_plugin.routes.gloo.managed import Managed, ManagedRoute, Source, Workshop
 from rollouts_gwapi_plugin.routes.gloo.marks import is_marked
 from rollouts_gwapi_plugin.routes.gloo.outcome import Weighted, as_they_are, finish
 from rollouts_gwapi_plugin.routes.gloo.pair import GlooPair, names
@@ -24,10 +24,11 @@ from rollouts_gwapi_plugin.routes.gloo.standing import TableStanding, take_apart
 from rollouts_gwapi_plugin.routes.gloo.table import TableRoute, read_table
 from rollouts_gwapi_plugin.routes.gloo.weights import Role, Scale, seen_in, weigh
 from rollouts_gwapi_plugin.routes.managed import Purpose
+from rollouts_gwapi_plugin.routes.mirror import mirrors_nothing
 from rollouts_gwapi_plugin.routes.notes import Note
 from rollouts_gwapi_plugin.routes.reconcile import Outcome, Scope
 from rollouts_gwapi_plugin.routes.record import NOTHING_RECORDED, RecordView
-from rollouts_gwapi_plugin.routes.steps import Steps, other_steps, possible_steps
+from rollouts_gwapi_plugin.routes.steps import Steps, other_steps, possible_steps, refusal
 from rollouts_gwapi_plugin.routes.weights import ExperimentError
 
 
@@ -65,6 +66,7 @@ def set_managed_route(route: Route, step: ManagedStep, desired: Desired, view: R
 
     Raises:
         RouteError: the RouteTable can't take it; nothing is to be written.
+        StepNotTakenError: it has no request that the step means.
 
     """
     del scope
@@ -78,8 +80,12 @@ def set_managed_route(route: Route, step: ManagedStep, desired: Desired, view: R
     pair, notes = standing.find_pair()
     scale = Scale(pair, desired, standing.experiments)
     steps = {**other_steps(standing.steps(), step.name, desired), step.name: step}
-    managed = _make(standing, steps, _sources(standing, standing.candidates, scale))
-    refuse_nothing(step.name, step, managed, str(route))
+    sources = _sources(standing, standing.candidates, scale)
+    managed = _make(standing, steps, sources)
+    if step.name not in {item.owned.name for item in managed.routes} and not mirrors_nothing(step):
+        alone = _make(standing, {step.name: step}, sources)
+        nothing = "no http route and the step have requests in common" if sources else "it splits no http routes"
+        raise refusal(step.name, alone.notes, nothing, str(route))
     outcome = finish(standing, as_they_are(standing), managed, pair)
     companions = replace(outcome.companions, required=isinstance(step, SetMirrorRoute))
     return replace(outcome, companions=companions).with_notes(*notes)
