@@ -243,22 +243,60 @@ def test_an_answer_nobody_waits_for_is_dropped(host: "NetRpcHost", running: Runn
     assert host.result(host.start(call("SetWeight"))) == Answer()
 
 
-def test_a_stream_that_the_host_finished_is_finished_here(host: "NetRpcHost") -> None:
-    """A FIN is answered by ours, so that a Go host does not wait five minutes for it."""
-    finished: list[int] = []
+@pytest.fixture
+def finished(host: "NetRpcHost") -> list[int]:
+    """Note the streams that the plugin finished."""
+    noted: list[int] = []
     receive = host.session.receive
 
     def watched(data: bytes) -> list[Any]:
         events = receive(data)
-        finished.extend(event.stream for event in events if isinstance(event, StreamFinished))
+        noted.extend(event.stream for event in events if isinstance(event, StreamFinished))
         return events
 
     host.session.receive = watched  # type: ignore[method-assign]
+    return noted
+
+
+def test_a_stream_that_the_host_finished_is_finished_here(host: "NetRpcHost", finished: list[int]) -> None:
+    """A FIN is answered by ours, so that a Go host does not wait five minutes for it."""
     for stream in [*host.outputs, host.plugin]:
         host.session.finish(stream)
     host.ping()
 
     assert sorted(finished) == sorted([*host.outputs, host.plugin])
+
+
+def test_running_calls_of_a_finished_stream_are_answered(
+    host: "NetRpcHost", running: Running, call: MakeCall, finished: list[int]
+) -> None:
+    """A host that has asked all it wants gets each answer, and only then the end of the stream, as from Go's server."""
+    running.service.gate.clear()
+    handles = [host.start(call("SetWeight")), host.start(call("SetWeight"))]
+    host.session.finish(host.plugin)
+    host.ping()
+    before = list(finished)
+    running.service.gate.set()
+    answers = [host.result(handle) for handle in handles]
+    while not finished:
+        host.turn()
+
+    assert before == []
+    assert answers == [Answer(), Answer()]
+    assert finished == [host.plugin]
+
+
+def test_request_and_end_in_one_write_are_answered(host: "NetRpcHost", finished: list[int]) -> None:
+    """The same where the end comes with the request, before its call has begun."""
+    seq, data = host.clients[host.plugin].call("Plugin.Type", INTERFACE, None)
+    host.session.send(host.plugin, data)
+    host.session.finish(host.plugin)
+    reply = host.wait((host.plugin, seq))
+    while not finished:
+        host.turn()
+
+    assert (reply.error, reply.body) == ("", "Stub")
+    assert finished == [host.plugin]
 
 
 def test_a_large_rollout_passes_the_window(host: "NetRpcHost", running: Running, call: MakeCall) -> None:

@@ -43,12 +43,14 @@ SEND_SECONDS = 10
 
 
 class _RpcStream:
-    """A stream that carries net/rpc, and what answers on it."""
+    """A stream that carries net/rpc, what answers on it, and how many answers are still to come."""
 
     def __init__(self, number: int, services: ControlStream | PluginStream, connection: ServerConnection) -> None:
         self.number = number
         self.services = services
         self.connection = connection
+        self.running = 0
+        self.finished = False
 
 
 class Connection:
@@ -121,14 +123,22 @@ class Connection:
                 self._stream_received(number, data)
                 self._session.consumed(number, len(data))
             case StreamFinished(stream=number):
+                stream = self._streams.get(number)
                 self._forget(number)
-                with contextlib.suppress(StreamClosedError):
-                    self._session.finish(number)
+                if stream is not None and stream.running:
+                    # As Go's server: a host that asks no more still gets its answers, and our end after them.
+                    stream.finished = True
+                else:
+                    self._finish(number)
             case StreamReset(stream=number):
                 self._forget(number)
             case _:
                 # Nothing to do: streams for output, signs of the session itself.
                 return
+
+    def _finish(self, number: int) -> None:
+        with contextlib.suppress(StreamClosedError):
+            self._session.finish(number)
 
     def _forget(self, number: int) -> None:
         self._streams.pop(number, None)
@@ -178,6 +188,7 @@ class Connection:
         if refused is not None:
             self._send(stream, call, convert.reply(method, refused))
             return
+        stream.running += 1
         self._pool.submit(self._perform, stream, call, method)
 
     def _send(self, stream: _RpcStream, call: CallReceived, reply: convert.Reply) -> None:
@@ -197,6 +208,9 @@ class Connection:
             answer = self._calls.perform(method, partial(convert.arguments, method, call.argument))
             with self._lock:
                 self._send(stream, call, convert.reply(method, answer))
+                stream.running -= 1
+                if stream.finished and not stream.running:
+                    self._finish(stream.number)
                 self._flush()
         except (WireError, OSError) as error:
             self._log.debug("an answer can't be sent; the connection is closed", call=method.name, error=str(error))
