@@ -81,6 +81,13 @@ def test_the_installed_limit_counts_where_it_is_known() -> None:
         check_limits(made(SMALL), made(*[SMALL] * 5), HTTP, 4)
 
 
+def test_the_installed_limit_of_matches_counts_where_it_is_known() -> None:
+    """Gateway API 1.1 takes 8 a rule, a later one may take more than we know."""
+    check_limits(made(SMALL), made(rule("s", matches=[{}] * 65)), HTTP, None, 100)
+    with pytest.raises(RouteError, match=r"spec\.rules\[0\]\.matches: 9 needed, the installed HTTPRoute CRD takes 8;"):
+        check_limits(made(SMALL), made(rule("s", matches=[{}] * 9)), HTTP, None, 8)
+
+
 @pytest.mark.parametrize("size", [lambda: made(*[SMALL] * 17), lambda: made(SMALL)])
 def test_nothing_changed_is_nothing_refused(size: Callable[[], Route]) -> None:
     """The same object is let through whatever it holds."""

@@ -8,6 +8,7 @@ from tests.service.world import Shop, route, rule
 from rollouts_gwapi_plugin.embedded.apiserver import ApiServer
 from rollouts_gwapi_plugin.errors import RouteError, Unavailable
 from rollouts_gwapi_plugin.kube.discovery import Discovery
+from rollouts_gwapi_plugin.model.kube import ResourceType
 
 GET = {"method": {"exact": "GET"}}
 
@@ -15,6 +16,10 @@ GET = {"method": {"exact": "GET"}}
 def _many(count: int) -> list[dict[str, Any]]:
     matches = [[{"path": {"type": "PathPrefix", "value": f"/{index}"}}] for index in range(count)]
     return [rule("s100 c0", matches=match) for match in matches]
+
+
+def _methods(count: int) -> list[dict[str, Any]]:
+    return [{"method": method} for method in ("GET", "PUT", "POST", "PATCH", "DELETE")[:count]]
 
 
 @pytest.fixture
@@ -44,6 +49,31 @@ def test_a_crd_that_takes_more_is_used(crowded: Shop, monkeypatch: pytest.Monkey
     crowded.weight(10)
 
     assert 18 == len(crowded.rules())
+
+
+def test_the_matches_of_a_rule_are_those_of_the_installed_crd(
+    shop: Shop, api: ApiServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Eight before Gateway API 1.2: a step is refused before the write, and never holds back the weights (C36)."""
+
+    def most(_self: Discovery, _resource: ResourceType, path: str, **_options: Any) -> int | None:
+        return 8 if path == "spec.rules[].matches" else None
+
+    monkeypatch.setattr(Discovery, "most_items", most)
+    either = [{"path": {"exact": path}} for path in ("/x", "/y")]
+    shop.managed, shop.steps = ["m"], [{"setMirrorRoute": {"name": "m", "match": either}}, {"setWeight": 20}]
+    shop.status["currentStepIndex"] = 1
+    api.edit("HTTPRoute", "shop", "web", lambda value: value["spec"]["rules"][0].update(matches=_methods(4)))
+    shop.mirror("m", *either)
+    api.edit("HTTPRoute", "shop", "web", lambda value: value["spec"]["rules"][-1].update(matches=_methods(5)))
+
+    with pytest.raises(
+        RouteError, match=r"\(m\)\.matches: 10 needed, the installed HTTPRoute CRD takes 8; nothing was"
+    ):
+        shop.mirror("m", *either)
+    shop.weight(20)
+
+    assert ["m: s=80 c=20", "s=80 c=20"] == shop.rules()
 
 
 def test_a_limit_that_can_not_be_asked_is_the_apis_own(crowded: Shop, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,11 +13,15 @@ MAX_RULES: Final = 16
 MAX_BACKENDS: Final = 16
 MAX_FILTERS: Final = 16
 MAX_MATCHES: Final = 64
+# What a rule holds in every release: Gateway API 1.1 and earlier take no more.
+MATCHES_OF_ALL_RELEASES: Final = 8
 MAX_MATCHES_OF_ROUTE: Final = 128
 MAX_HEADERS: Final = 16
 
 
-def check_limits(before: Route, after: Route, kind: RouteKind, most_rules: int | None = None) -> None:
+def check_limits(
+    before: Route, after: Route, kind: RouteKind, most_rules: int | None = None, most_matches: int | None = None
+) -> None:
     """Refuse a change that the API would refuse; what was over a limit before is not our doing and is let through.
 
     Args:
@@ -25,6 +29,7 @@ def check_limits(before: Route, after: Route, kind: RouteKind, most_rules: int |
         after: The route as it would be.
         kind: Its kind.
         most_rules: How many rules the installed CRD takes, if that is known.
+        most_matches: How many matches a rule, likewise.
 
     Raises:
         RouteError: with the object, the field, the value, the limit and a way out.
@@ -33,15 +38,24 @@ def check_limits(before: Route, after: Route, kind: RouteKind, most_rules: int |
     if after is before:
         return
     version = after.api_version.rpartition("/")[2]
-    who = "the Gateway API" if most_rules is None else f"the installed {kind.kind} CRD"
     most = 1 if version in kind.one_rule_versions else most_rules or MAX_RULES
-    _at_most(after, "spec.rules", len(before.rules), len(after.rules), most, who)
+    _at_most(after, "spec.rules", len(before.rules), len(after.rules), most, _who(kind, most_rules))
     if kind.match is not None:
         old, new = _matches(before), _matches(after)
         _at_most(after, "matches of all rules together", old, new, MAX_MATCHES_OF_ROUTE)
     for index, rule in enumerate(after.rules):
         if not any(rule is old for old in before.rules):
-            _check_rule(before, after, f"spec.rules[{index}]" + (f" ({rule.name})" if rule.name else ""), rule)
+            where = f"spec.rules[{index}]" + (f" ({rule.name})" if rule.name else "")
+            _check_rule(before, after, where, rule)
+            # A newer API may take more than we know: what some rule of the route has is no reason to refuse another.
+            known = max((len(old.matches or []) for old in before.rules), default=0)
+            limit = most_matches or MAX_MATCHES
+            _at_most(after, f"{where}.matches", known, len(rule.matches or []), limit, _who(kind, most_matches))
+
+
+def _who(kind: RouteKind, known: int | None) -> str:
+    """Return whose limit it is: the installed CRD's where that is known."""
+    return "the Gateway API" if known is None else f"the installed {kind.kind} CRD"
 
 
 def _matches(route: Route) -> int:
@@ -60,11 +74,9 @@ def _check_rule(before: Route, route: Route, where: str, rule: Rule) -> None:
     lists: tuple[tuple[str, Callable[[Rule], int], int], ...] = (
         ("backendRefs", lambda item: len(item.backends), MAX_BACKENDS),
         ("filters", lambda item: len(item.filters or []), MAX_FILTERS),
-        ("matches", lambda item: len(item.matches or []), MAX_MATCHES),
         ("matches[].headers", _most_headers, MAX_HEADERS),
     )
     for field, count, limit in lists:
-        # A newer API may take more than we know: what some rule of the route has is no reason to refuse another.
         known = max((count(old) for old in before.rules), default=0)
         _at_most(route, f"{where}.{field}", known, count(rule), limit)
     for number, ref in enumerate(rule.backends):

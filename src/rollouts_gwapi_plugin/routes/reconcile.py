@@ -33,7 +33,7 @@ class Scope:
     """How this route takes part: its kind, whether header routes are wanted on it, and what its CRD keeps and takes.
 
     `percent_doubt` says why a mirror's percentage is not kept, where that is more than that the CRD drops it;
-    `most_rules` is how many rules the CRD takes, None where that is not known.
+    `most_rules` is how many rules the CRD takes, `most_matches` how many matches a rule; None where that is not known.
     """
 
     kind: RouteKind
@@ -41,6 +41,7 @@ class Scope:
     keeps_mirror_percent: bool = True
     percent_doubt: str = ""
     most_rules: int | None = None
+    most_matches: int | None = None
 
 
 @dataclass(frozen=True)
@@ -334,7 +335,7 @@ def _finish(
     weighted = pair is not None and any(_canary_weights(_weighted(users, pair, standing.desired), pair))
     stands = weighted or not record.empty
     route = mark_in_progress(route, standing.desired.label, standing.desired.rollout, standing=stands)
-    check_limits(standing.route, route, standing.kind, scope.most_rules)
+    check_limits(standing.route, route, standing.kind, scope.most_rules, scope.most_matches)
     return Outcome(route, record, (*managed.notes, *_old_entries(standing)))
 
 

@@ -46,8 +46,15 @@ class Cluster:
 
     def most_rules(self, resource: ResourceType, deadline: Deadline) -> int | None:
         """Return how many rules the installed CRD takes; None where that can't be found out."""
+        return self._most_items(resource, "spec.rules", deadline)
+
+    def most_matches(self, resource: ResourceType, deadline: Deadline) -> int | None:
+        """Return how many matches of a rule the installed CRD takes; None where that can't be found out."""
+        return self._most_items(resource, "spec.rules[].matches", deadline)
+
+    def _most_items(self, resource: ResourceType, path: str, deadline: Deadline) -> int | None:
         try:
-            return self.discovery.most_items(resource, "spec.rules", deadline=deadline)
+            return self.discovery.most_items(resource, path, deadline=deadline)
         except KubeError:
             return None
 

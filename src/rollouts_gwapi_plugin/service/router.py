@@ -50,6 +50,7 @@ from rollouts_gwapi_plugin.service.reporter import Reporter
 from rollouts_gwapi_plugin.service.scope import scope_of
 from rollouts_gwapi_plugin.service.services import ServiceReader
 from rollouts_gwapi_plugin.service.targets import Target, read_target, route_namespace
+from rollouts_gwapi_plugin.service.transaction import ManagedRefusedError
 from rollouts_gwapi_plugin.service.verify import GAVE_UP, REASON, Verifier
 from rollouts_gwapi_plugin.service.work import LEDGER_TROUBLE, Work, named, raise_all
 
@@ -272,13 +273,17 @@ def _compute_weight(work: Work, route: Route, scope: Scope, view: RecordView, tr
     desired = work.with_former_rule(route, scope.kind)
     needed = reconciler_of(route).services_needed(route, desired, view, scope)
     notes: tuple[Note, ...] = ()
-    if trouble is not None:
+    if isinstance(trouble, ManagedRefusedError):
+        desired = replace(desired, heal=False, keep_managed=True)
+        text = f"{route}: managed routes are left as they are, since the API server refuses the change: {trouble}"
+        notes = (Note("ManagedRouteNotRestored", text),)
+    elif trouble is not None:
         desired = replace(desired, heal=False, keep_managed=True)
         notes = (_trouble_note(work, trouble, "weights are set all the same, managed routes are not restored"),)
         if needed:
             problem = f"experiment backends can't be recorded in {work.session}, so they are not set: {trouble}"
             desired = replace(desired, destination_problem=problem)
-    elif needed:
+    if needed and not desired.destination_problem:
         desired = work.services.with_ports(desired, needed)
     outcome = reconciler_of(route).set_weight(route, desired, view, scope)
     return replace(outcome, notes=(*notes, *outcome.notes))

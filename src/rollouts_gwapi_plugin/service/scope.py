@@ -4,12 +4,14 @@ The API server is asked only where the answer can matter: for a step that mirror
 no room (decisions D18, D22).
 """
 
+from collections import Counter
 from dataclasses import replace
+from math import prod
 
 from rollouts_gwapi_plugin.kube.deadline import Deadline
 from rollouts_gwapi_plugin.model.rollout import SetMirrorRoute
 from rollouts_gwapi_plugin.routes.desired import Desired
-from rollouts_gwapi_plugin.routes.limits import MAX_RULES
+from rollouts_gwapi_plugin.routes.limits import MATCHES_OF_ALL_RELEASES, MAX_RULES
 from rollouts_gwapi_plugin.routes.mirror import percent_sample, rules_of
 from rollouts_gwapi_plugin.routes.reconcile import Scope
 from rollouts_gwapi_plugin.service.cluster import Cluster
@@ -29,7 +31,23 @@ def scope_of(cluster: Cluster, target: Target, desired: Desired, deadline: Deadl
     # Each managed route has a rule for each of the user's at most; the API is asked only where that may be many.
     crowded = rules * (1 + len(desired.managed_names)) > MAX_RULES
     most = cluster.most_rules(target.resource, deadline) if crowded else None
-    return replace(plain, keeps_mirror_percent=not doubt, percent_doubt=doubt, most_rules=most)
+    many = _matches_at_most(target, desired) > MATCHES_OF_ALL_RELEASES
+    matches = cluster.most_matches(target.resource, deadline) if many else None
+    return replace(plain, keeps_mirror_percent=not doubt, percent_doubt=doubt, most_rules=most, most_matches=matches)
+
+
+def _matches_at_most(target: Target, desired: Desired) -> int:
+    """Return how many matches a rule may get: its own, for each way that a step gives to match, in a mirror or not."""
+    headers, mirrors = 1, 1
+    for step in (*desired.all_steps, *desired.steps.values()):
+        if isinstance(step, SetMirrorRoute):
+            mirrors = max(mirrors, len(step.match))
+        else:
+            names = Counter(entry.header_name.lower() for entry in step.match)
+            headers = max(headers, len(step.match) if desired.match_any else prod(names.values()))
+    lists = [rule.get("matches") for rule in rules_of(target.raw or {}) if isinstance(rule, dict)]
+    longest = max((len(matches) for matches in lists if isinstance(matches, list)), default=0)
+    return longest * headers * mirrors
 
 
 def _mirrors_a_part(desired: Desired) -> bool:

@@ -9,9 +9,11 @@ a record. What else a managed route needs (companions) is there before the route
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from rollouts_gwapi_plugin.errors import Conflict, KubeError, PluginError
+from rollouts_gwapi_plugin.errors import Conflict, Forbidden, Invalid, KubeError, PluginError, RouteError
 from rollouts_gwapi_plugin.kube.conflicts import retry_on_conflict, under_version_of
 from rollouts_gwapi_plugin.kube.deadline import Deadline
+from rollouts_gwapi_plugin.model.base import JsonObject
+from rollouts_gwapi_plugin.model.kube import ResourceType
 from rollouts_gwapi_plugin.model.routes import Route, parse_route
 from rollouts_gwapi_plugin.routes.dispatch import reconciler_of
 from rollouts_gwapi_plugin.routes.notes import Note
@@ -27,6 +29,10 @@ Compute = Callable[[Route, RecordView, PluginError | None], Outcome]
 Reason = Callable[[Route], bool]
 # Names of managed routes whose old entries of the Go plugin are done with once this call is.
 Settled = Callable[[Route, RecordView], frozenset[str]]
+
+
+class ManagedRefusedError(RouteError):
+    """The API server refuses the route with its managed routes as they would be."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +84,8 @@ class Transaction:
     deadline: Deadline
     compute: Compute
     has_reason: Reason
+    # Whether the call is about weights: managed routes that the API server refuses must not hold them back.
+    sets_weights: bool = False
     settled: Settled = lambda _route, _view: frozenset()
 
     def prepare(self, target: Target) -> Outcome:
@@ -133,14 +141,35 @@ class Transaction:
                 outcome, records, adds = self.compute(route, view, failure), False, False
         outcome = self._companions_ahead(target, outcome)
         if outcome.route is not route:
-            raw = under_version_of(target.raw, outcome.route.dump())
-            route = parse_route(self.cluster.client.put(target.resource, raw, deadline=self.deadline))
+            try:
+                route = self._put(target.resource, target.raw, outcome.route)
+            except (Invalid, Forbidden) as error:
+                if not (self.sets_weights and records):
+                    raise
+                # What was recorded ahead of the refused write is to be swept.
+                ahead = replace(view, record=view.record.union(outcome.record))
+                outcome, view = self._as_it_stands(before, view, outcome, error), ahead
+                adds = reconciler_of(before).adds(before, outcome)
+                if outcome.route is not before:
+                    route = self._put(target.resource, target.raw, outcome.route)
+        if outcome.route is not before:
             written.note(view, before, outcome.route, self.settled(before, view))
         outcome = self._companions_behind(target, outcome, view)
         if records:
             old = written.old_entries(view, self.settled(before, view))
             outcome = self._settle(target, outcome, view, old, added=adds)
         return Done(outcome, route, written=written.any)
+
+    def _put(self, resource: ResourceType, read: JsonObject, route: Route) -> Route:
+        raw = under_version_of(read, route.dump())
+        return parse_route(self.cluster.client.put(resource, raw, deadline=self.deadline))
+
+    def _as_it_stands(self, route: Route, view: RecordView, refused: Outcome, error: KubeError) -> Outcome:
+        """Return what is to be written with the managed routes as they stand; without a difference, raise the error."""
+        outcome = self.compute(route, view, ManagedRefusedError(str(error)))
+        if outcome.route.dump() == refused.route.dump():
+            raise error
+        return outcome
 
     def _record_ahead(self, target: Target, record: RouteRecord, *, touch: bool) -> PluginError | None:
         """Record what is about to be written beside what is there; return why that failed.

@@ -131,6 +131,7 @@ class Work:
             self.deadline,
             labelled,
             self.has_reason,
+            self.sets_weights,
             lambda route, view: settled_entries(route, self.desired, view),
         )
 
