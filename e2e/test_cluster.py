@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 import yaml
+from tests.conformance.conftest import RELEASE
+from tests.conftest import gateway_api_module
 
 from e2e.cluster import controller, network, process
 from e2e.cluster.cluster import Cluster, open_cluster
@@ -188,6 +190,8 @@ def bare(cluster: Cluster, tmp_path: Path) -> Iterator[tuple[Cluster, Path]]:
 def test_conformance_of_the_embedded_api_server(bare: tuple[Cluster, Path]) -> None:
     """The stories that the embedded API server is tested with have the same answers on the real one."""
     cluster, kubeconfig = bare
+    # Inside there is no way out to fetch them.
+    gateway_api_module(RELEASE)
     with network.inside(cluster.settings.node_namespace):
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/conformance"]
         environment = {**os.environ, "CONFORMANCE_KUBECONFIG": str(kubeconfig)}
