@@ -31,3 +31,13 @@ def sound(town: Town) -> Town:
     parents = [{"parentRef": {"name": "gw"}, "controllerName": "example.com/gateway", "conditions": [condition]}]
     town.api.update_status({**web, "status": {"parents": parents}})
     return town
+
+
+@pytest.fixture
+def elsewhere(sound: Town) -> Town:
+    """Let a Rollout of namespace app, which is gone, have weight on the route in shop."""
+    sound.shop.metadata = {"namespace": "app"}
+    sound.shop.config = {"httpRoute": "web", "namespace": "shop"}
+    sound.shop.weight(30)
+    sound.api.delete("Rollout", "shop", "web")
+    return sound

@@ -219,7 +219,10 @@ def test_a_plugin_of_another_name_may_be_this_one(town: Town) -> None:
     town.shop.plugins = {"acme/router": town.shop.config}
     town.apply()
 
-    nothing = "no Rollout that is gone has left anything behind\n"
+    nothing = (
+        "no Rollout that is gone has left anything behind on routes of namespace shop;"
+        " --route-namespace names another\n"
+    )
     assert town.run("cleanup", "--all-deleted", "-y")[1] == nothing
     assert town.run("cleanup", "--all-deleted", "-y", "--plugin-name", "acme/router")[1] == nothing
     assert town.api.read("HTTPRoute", "shop", "web")["metadata"]["annotations"] == {ANNOTATION: "shop/web"}

@@ -188,9 +188,7 @@ def test_what_is_left_over(sound: Town) -> None:
     assert [
         line for line in left if line.startswith("warning left the configuration: it left the configuration of sho")
     ]
-    assert [
-        line for line in gone if line.startswith("warning left over: it is gone") and "cleanup -n shop shop/web" in line
-    ]
+    assert [line for line in gone if line.startswith("warning left over: it is gone") and "cleanup -n shop web" in line]
 
 
 def test_no_cluster(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

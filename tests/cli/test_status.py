@@ -7,6 +7,7 @@ from tests.cli.town import Town
 from tests.service.world import LEDGER, header_step, route, rule, service
 
 from rollouts_gwapi_plugin.cli.main import run
+from rollouts_gwapi_plugin.model.config import DEFAULT_LABEL_KEY
 from rollouts_gwapi_plugin.routes.label import ANNOTATION
 
 HEADERS = [{"path": {"type": "PathPrefix", "value": "/"}, "headers": [{"name": "X-Test", "value": "1"}]}]
@@ -170,15 +171,71 @@ def test_what_cannot_be_read(town: Town) -> None:
 
 
 def test_names_that_are_none(town: Town) -> None:
-    """A Rollout that never was is an error; so is a namespace without any, or a cluster without Argo Rollouts."""
+    """A Rollout that never was, or that never named the plugin, is an error, and is not called gone."""
     code, text, _ = town.run("status", "absent")
     assert code == 1
-    assert "Rollout shop/absent does not exist" in text
+    assert text.startswith("Rollout shop/absent (does not exist)\n")
 
+    town.configure(plugins={})
+    code, text, _ = town.run("status", "web")
+    assert code == 1
+    assert text.startswith("Rollout shop/web\n")
+    assert "has none of the keys" in text
+
+
+def test_nothing_of_the_plugin(town: Town) -> None:
+    """A namespace with neither Rollout nor record nor label of the plugin is as it should be; else that is told."""
     town.api.delete("Rollout", "shop", "web")
+    assert town.run("status") == (0, "nothing of this plugin in namespace shop\n", "")
+    assert town.json("status") == []
+
+    labels = {"app.kubernetes.io/managed-by": "rollouts-gwapi-plugin"}
+    empty = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "r", "namespace": "shop", "labels": labels}}
+    town.api.create(empty)
     code, _, complaint = town.run("status")
     assert code == 1
     assert complaint.startswith("error: no Rollout in namespace shop names this plugin")
+    assert complaint.endswith("there is nevertheless ConfigMap shop/r\n")
+
+    town.api.delete("ConfigMap", "shop", "r")
+    town.api.edit("HTTPRoute", "shop", "web", lambda one: one["metadata"].update(labels={DEFAULT_LABEL_KEY: "x"}))
+    assert town.run("status")[2].endswith(
+        f"there is nevertheless the label {DEFAULT_LABEL_KEY} of HTTPRoute shop/web\n"
+    )
+
+
+@pytest.mark.parametrize(("verb", "plural"), [("list", "rollouts"), ("list", "httproutes"), ("list", "configmaps")])
+def test_nothing_is_said_of_what_cannot_be_listed(town: Town, verb: str, plural: str) -> None:
+    """Without the right to look everywhere it is not said that nothing is there."""
+    town.api.delete("Rollout", "shop", "web")
+    with town.api.deny(verb, plural, "shop"):
+        code, text, _ = town.run("status")
+
+    assert (code, text) == (1, "")
+
+
+@pytest.mark.parametrize("arguments", [(), ("web",)])
+def test_a_rollout_without_the_plugin(town: Town, arguments: tuple[str, ...]) -> None:
+    """A Rollout that stands, and does not name the plugin any more, is not called gone; its routes are shown."""
+    town.shop.weight(30)
+    town.configure(plugins={})
+
+    code, text, _ = town.run("status", *arguments)
+    (found,) = town.json("status", *arguments)
+
+    assert code == 0
+    assert text.startswith("Rollout shop/web (does not name the plugin any more)\n")
+    assert whats(found["routes"][0]) == ["0 weighted   stable=70 canary=30"]
+
+
+def test_routes_in_another_namespace_than_the_rollout_that_is_gone(elsewhere: Town) -> None:
+    """In the routes' namespace a gone Rollout is shown with its routes, wherever it was itself."""
+    (found,) = elsewhere.json("status")
+
+    assert (found["rollout"], found["absence"]) == ("app/web", "gone")
+    assert [(one["namespace"], one["name"], one["inProgress"]) for one in found["routes"]] == [
+        ("shop", "web", ["app/web"])
+    ]
 
 
 def test_it_writes_nothing(town: Town) -> None:

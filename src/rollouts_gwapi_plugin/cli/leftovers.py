@@ -7,16 +7,18 @@ is never called left over.
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from typing import Final, Literal
 
 from rollouts_gwapi_plugin.cli.connection import ROLLOUTS, Connection, split_name
 from rollouts_gwapi_plugin.cli.standing import Known, RouteFound
 from rollouts_gwapi_plugin.cli.subject import Remains, Subject, gone_subject, read_rollout
 from rollouts_gwapi_plugin.cli.survey import annotated, listed_routes, survey
 from rollouts_gwapi_plugin.cli.table_survey import kept_for
-from rollouts_gwapi_plugin.errors import Forbidden, LedgerError, NotFound, PluginError, Unavailable
+from rollouts_gwapi_plugin.errors import ConfigError, Forbidden, LedgerError, NotFound, PluginError, Unavailable
 from rollouts_gwapi_plugin.model.base import JsonObject
-from rollouts_gwapi_plugin.model.config import DEFAULT_CONFIG_MAP
+from rollouts_gwapi_plugin.model.config import DEFAULT_CONFIG_MAP, DEFAULT_LABEL_KEY
 from rollouts_gwapi_plugin.model.kube import CONFIG_MAPS
+from rollouts_gwapi_plugin.routes.desired import managed_names, managed_steps, services
 from rollouts_gwapi_plugin.routes.kinds import KINDS
 from rollouts_gwapi_plugin.routes.ledger import parse_ledger
 from rollouts_gwapi_plugin.routes.managed import Purpose
@@ -24,20 +26,40 @@ from rollouts_gwapi_plugin.routes.managed import Purpose
 # The label of every ConfigMap that this plugin has made.
 OUR_LABEL = "app.kubernetes.io/managed-by=rollouts-gwapi-plugin"
 
+# How a Rollout is gone.
+Absence = Literal["gone", "does not name the plugin any more"]
+GONE: Final = "gone"
+WITHOUT_PLUGIN: Final = "does not name the plugin any more"
+
 
 @dataclass(frozen=True)
 class Leftover:
-    """A Rollout that is gone; `config_map` is empty where only the annotation tells of it."""
+    """A Rollout that is gone; `config_map` is empty where only the annotation tells of it.
+
+    `route_namespace` is where its routes, and its record, were found.
+    """
 
     namespace: str
     name: str
+    route_namespace: str
     config_map: str
     where: str
+    absence: Absence
 
     @property
     def key(self) -> str:
         """`namespace/name`."""
         return f"{self.namespace}/{self.name}"
+
+    @property
+    def cleanup(self) -> str:
+        """The command that gives back what is left."""
+        words = ["cleanup", "-n", self.namespace, self.name]
+        if self.route_namespace != self.namespace:
+            words += ["--route-namespace", self.route_namespace]
+        if self.config_map not in {"", DEFAULT_CONFIG_MAP}:
+            words += ["--config-map", self.config_map]
+        return " ".join(words)
 
 
 def ledger_maps(connection: Connection, namespace: str, names: Iterable[str] = ()) -> dict[str, JsonObject]:
@@ -88,16 +110,40 @@ def leftovers(
             for key in dict.fromkeys([*annotated(raw), *kept_for(raw)]):
                 if key not in recorded:
                     seen.setdefault((key, ""), f"in the annotation of {kind.kind} {namespace}/{name}")
-    gone = {key for key in {key for key, _ in seen} if is_gone(connection, key, plugin_name)}
+    absences = {key: absence(connection, key, plugin_name) for key in {key for key, _ in seen}}
     return [
-        Leftover(*split_name(key, namespace), config_map=name, where=where)
+        Leftover(*split_name(key, namespace), namespace, config_map=name, where=where, absence=how)
         for (key, name), where in seen.items()
-        if key in gone
+        if (how := absences[key]) is not None
     ]
 
 
-def is_gone(connection: Connection, key: str, plugin_name: str | None) -> bool:
-    """Whether there is certainly no Rollout of that key that names this plugin.
+def traces(connection: Connection, namespace: str) -> list[str]:
+    """Return everything in a namespace that may be the plugin's, whosever it is: ConfigMaps, labels.
+
+    Raises:
+        PluginError: something can't be listed, so that nothing can be said of it.
+
+    """
+    client, deadline = connection.cluster.client, connection.deadline()
+    made = client.list(CONFIG_MAPS, namespace, label_selector=OUR_LABEL, deadline=deadline)
+    found = [f"ConfigMap {namespace}/{value['metadata']['name']}" for value in made]
+    for kind in KINDS.values():
+        try:
+            resource = connection.cluster.resource(kind, deadline)
+            routes = client.list(resource, namespace, deadline=deadline)
+        except NotFound:
+            continue
+        found += [
+            f"the label {DEFAULT_LABEL_KEY} of {kind.kind} {namespace}/{raw['metadata']['name']}"
+            for raw in routes
+            if DEFAULT_LABEL_KEY in (raw["metadata"].get("labels") or {})
+        ]
+    return found
+
+
+def absence(connection: Connection, key: str, plugin_name: str | None) -> Absence | None:
+    """Return how a Rollout is gone; None where one may be there that names this plugin.
 
     Raises:
         Unavailable: the API server gives no answer, which says nothing of the Rollout.
@@ -108,12 +154,36 @@ def is_gone(connection: Connection, key: str, plugin_name: str | None) -> bool:
         raw = connection.cluster.client.get(ROLLOUTS, namespace, name, deadline=connection.deadline())
         plugins = read_rollout(raw).traffic_routing.plugins
     except NotFound:
-        return True
+        return GONE
     except Unavailable:
         raise
     except PluginError:
-        return False
-    return plugin_name not in plugins if plugin_name else not plugins
+        return None
+    return WITHOUT_PLUGIN if (plugin_name not in plugins if plugin_name else not plugins) else None
+
+
+def without_plugin(connection: Connection, raw: JsonObject, remains: Remains) -> Subject:
+    """Return a Rollout that is there and does not name the plugin any more: its Services and steps still tell much."""
+    rollout = read_rollout(raw)
+    try:
+        stable, canary = services(rollout)
+    except ConfigError:
+        stable = canary = ""
+    remains = replace(remains, stable=remains.stable or stable, canary=remains.canary or canary)
+    subject = remaining(connection, rollout.metadata.namespace, rollout.metadata.name, remains)
+    names, steps = managed_names(rollout), managed_steps(rollout)
+    return replace(subject, desired=replace(subject.desired, managed_names=names, all_steps=steps))
+
+
+def remaining_of(connection: Connection, left: Leftover, remains: Remains) -> Subject:
+    """Return a Rollout of which something was found, whether it is there without the plugin or not at all."""
+    remains = replace(remains, route_namespace=left.route_namespace, config_map=left.config_map or remains.config_map)
+    there = replace(connection, namespace=left.namespace)
+    try:
+        raw = there.rollout(left.name)
+    except NotFound:
+        return remaining(there, left.namespace, left.name, remains)
+    return without_plugin(there, raw, remains)
 
 
 def remaining(connection: Connection, namespace: str, name: str, remains: Remains) -> Subject:

@@ -14,7 +14,8 @@ def status(*, rollouts: tuple[str, ...], place: Place, plugin_name: str | None, 
     """Show the live weights, managed rules, experiment backends and label of each ROLLOUT's routes, rule by rule.
 
     Routes that left a Rollout's configuration and still have something of it are shown, too, and so are Rollouts that
-    are gone and have left something behind. Without a name: all of the namespace. It only reads.
+    are gone, or do not name the plugin any more, and have left something behind. Without a name: all of the namespace.
+    It only reads.
 
     The exit code is 0 if everything could be read, else 1.
     """
@@ -23,5 +24,5 @@ def status(*, rollouts: tuple[str, ...], place: Place, plugin_name: str | None, 
 
     with connected(place) as connection:
         found = statuses(connection, rollouts, plugin_name)
-    print_statuses(found, output)
+    print_statuses(found, output, connection.namespace)
     return 1 if any(one.broken for one in found) else 0

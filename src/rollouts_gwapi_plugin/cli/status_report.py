@@ -8,7 +8,17 @@ from rich.padding import Padding
 from rich.text import Text
 
 from rollouts_gwapi_plugin.cli.connection import Connection
-from rollouts_gwapi_plugin.cli.leftovers import leftovers, remaining
+from rollouts_gwapi_plugin.cli.leftovers import (
+    GONE,
+    WITHOUT_PLUGIN,
+    Absence,
+    absence,
+    leftovers,
+    remaining,
+    remaining_of,
+    traces,
+    without_plugin,
+)
 from rollouts_gwapi_plugin.cli.printing import console, joined, print_json, table
 from rollouts_gwapi_plugin.cli.standing import Role, RouteFound, RuleFound
 from rollouts_gwapi_plugin.cli.subject import Remains, Subject, chosen_rollouts, subject_of
@@ -64,10 +74,11 @@ class RouteStatus(Frozen):
 
 
 class RolloutStatus(Frozen):
-    """One Rollout; `gone` where it does not exist, or does not name the plugin, any more."""
+    """One Rollout; `gone` where it does not exist, or does not name the plugin, any more: `absence` says which."""
 
     rollout: str
     gone: bool = False
+    absence: Literal["", "gone", "does not name the plugin any more", "does not exist"] = ""
     config_map: str = ""
     ledger_error: str = ""
     error: str = ""
@@ -95,20 +106,36 @@ def statuses(connection: Connection, names: Sequence[str], plugin_name: str | No
     except NotFound as error:
         nothing = error
     found = [_status(connection, raw, plugin_name) for raw in raws]
-    for left in leftovers(connection, connection.namespace, plugin_name):
-        remains = Remains(config_map=left.config_map)
-        found.append(_gone(connection, remaining(connection, left.namespace, left.name, remains)))
+    found += [
+        _of_subject(remaining_of(connection, left, Remains()), connection, left.absence)
+        for left in leftovers(connection, connection.namespace, plugin_name)
+    ]
     if not found and nothing is not None:
-        raise nothing
+        _check_nothing(connection, nothing)
     return found
+
+
+def _check_nothing(connection: Connection, nothing: NotFound) -> None:
+    """Do nothing where the plugin has no trace in the namespace, which is as it should be after all was cleaned up.
+
+    Raises:
+        PluginError: there is something nevertheless, or it can't be said.
+
+    """
+    connection.rollouts()
+    found = traces(connection, connection.namespace)
+    if found:
+        raise NotFound(f"{nothing}; there is nevertheless {joined(found)}")
 
 
 def _named(connection: Connection, name: str, plugin_name: str | None) -> RolloutStatus:
     try:
         raw = connection.rollout(name)
     except NotFound as error:
-        gone = _gone(connection, remaining(connection, connection.namespace, name, Remains()))
-        return gone if gone.routes else RolloutStatus(rollout=gone.rollout, gone=True, error=str(error))
+        gone = _of_subject(remaining(connection, connection.namespace, name, Remains()), connection, GONE)
+        if gone.routes:
+            return gone
+        return RolloutStatus(rollout=gone.rollout, gone=True, absence="does not exist", error=str(error))
     except PluginError as error:
         return RolloutStatus(rollout=f"{connection.namespace}/{name}", error=str(error))
     return _status(connection, raw, plugin_name)
@@ -117,22 +144,22 @@ def _named(connection: Connection, name: str, plugin_name: str | None) -> Rollou
 def _status(connection: Connection, raw: JsonObject, plugin_name: str | None) -> RolloutStatus:
     metadata = raw["metadata"]
     try:
-        subject = subject_of(connection, raw, plugin_name)
-        return _of_subject(connection, subject, gone=False)
+        if absence(connection, f"{metadata.get('namespace')}/{metadata.get('name')}", plugin_name) == WITHOUT_PLUGIN:
+            left = _of_subject(without_plugin(connection, raw, Remains()), connection, WITHOUT_PLUGIN)
+            if left.routes:
+                return left
+        return _of_subject(subject_of(connection, raw, plugin_name), connection)
     except PluginError as error:
         return RolloutStatus(rollout=f"{metadata.get('namespace')}/{metadata.get('name')}", error=str(error))
 
 
-def _gone(connection: Connection, subject: Subject) -> RolloutStatus:
-    return _of_subject(connection, subject, gone=True)
-
-
-def _of_subject(connection: Connection, subject: Subject, *, gone: bool) -> RolloutStatus:
+def _of_subject(subject: Subject, connection: Connection, how: Absence | None = None) -> RolloutStatus:
     routes = survey(connection, subject)
     trouble = subject.session.trouble(*KINDS)
     return RolloutStatus(
         rollout=subject.key,
-        gone=gone,
+        gone=how is not None,
+        absence=how or "",
         config_map=f"{subject.session.namespace}/{subject.session.name}",
         ledger_error=str(trouble) if trouble else "",
         routes=tuple(route_status(subject, found) for found in routes),
@@ -196,14 +223,16 @@ def _rule_status(rule: RuleFound) -> RuleStatus:
     )
 
 
-def print_statuses(found: Sequence[RolloutStatus], output: str) -> None:
+def print_statuses(found: Sequence[RolloutStatus], output: str, namespace: str) -> None:
     """Print all."""
     if output == "json":
         print_json([one.model_dump(mode="json", by_alias=True) for one in found])
         return
     to = console()
+    if not found:
+        to.print(f"nothing of this plugin in namespace {namespace}", soft_wrap=True)
     for one in found:
-        title = f"Rollout {one.rollout}" + (" (gone)" if one.gone else "")
+        title = f"Rollout {one.rollout}" + (f" ({one.absence})" if one.absence else "")
         to.print(Text(title, style="bold"), soft_wrap=True)
         for line in (one.error, one.ledger_error and f"ConfigMap {one.config_map}: {one.ledger_error}"):
             if line:

@@ -10,12 +10,12 @@ from rich.text import Text
 
 from rollouts_gwapi_plugin.cli.cleanup.giving import Giving, RoutePlan
 from rollouts_gwapi_plugin.cli.connection import Connection, split_name
-from rollouts_gwapi_plugin.cli.leftovers import leftovers, remaining
+from rollouts_gwapi_plugin.cli.leftovers import GONE, Leftover, leftovers, remaining, remaining_of, without_plugin
 from rollouts_gwapi_plugin.cli.printing import console, print_json, show_difference
-from rollouts_gwapi_plugin.cli.subject import Remains, Subject, has_plugin, read_rollout, subject_of
+from rollouts_gwapi_plugin.cli.subject import Remains, Subject, has_plugin, subject_of
 from rollouts_gwapi_plugin.errors import ConfigError, Forbidden, NotFound, PluginError
 from rollouts_gwapi_plugin.model.base import JsonObject
-from rollouts_gwapi_plugin.routes.desired import managed_names, managed_steps, services
+from rollouts_gwapi_plugin.model.config import DEFAULT_CONFIG_MAP
 from rollouts_gwapi_plugin.routes.kinds import KINDS
 
 
@@ -77,7 +77,7 @@ def clean_up(connection: Connection, asked: Asked) -> int:
     if asked.output == "json":
         print_json([_json(case) for case in cases])
     else:
-        _show_results(cases)
+        _show_results(cases, asked.remains.route_namespace or connection.namespace)
     return 1 if any(case.errors for case in cases) else 0
 
 
@@ -87,7 +87,7 @@ def _subjects(connection: Connection, asked: Asked) -> list[Subject]:
         namespace = remains.route_namespace or connection.namespace
         names = [remains.config_map] if remains.config_map else []
         return [
-            _gone(connection, left.namespace, left.name, _at(remains, namespace, left.config_map))
+            remaining_of(connection, left, remains)
             for left in leftovers(connection, namespace, asked.plugin_name, names)
         ]
     namespace, name = split_name(asked.rollout, connection.namespace)
@@ -98,32 +98,7 @@ def _subjects(connection: Connection, asked: Asked) -> list[Subject]:
         return [remaining(there, namespace, name, remains)]
     if has_plugin(raw, asked.plugin_name):
         return [subject_of(there, raw, asked.plugin_name)]
-    return [_without_plugin(there, raw, remains)]
-
-
-def _gone(connection: Connection, namespace: str, name: str, remains: Remains) -> Subject:
-    there = replace(connection, namespace=namespace)
-    try:
-        return _without_plugin(there, there.rollout(name), remains)
-    except NotFound:
-        return remaining(there, namespace, name, remains)
-
-
-def _at(remains: Remains, namespace: str, config_map: str) -> Remains:
-    return replace(remains, route_namespace=namespace, config_map=config_map or remains.config_map)
-
-
-def _without_plugin(connection: Connection, raw: JsonObject, remains: Remains) -> Subject:
-    """Return a Rollout that is there and does not name the plugin any more: its Services and steps still tell much."""
-    rollout = read_rollout(raw)
-    try:
-        stable, canary = services(rollout)
-    except ConfigError:
-        stable = canary = ""
-    remains = replace(remains, stable=remains.stable or stable, canary=remains.canary or canary)
-    subject = remaining(connection, rollout.metadata.namespace, rollout.metadata.name, remains)
-    names, steps = managed_names(rollout), managed_steps(rollout)
-    return replace(subject, desired=replace(subject.desired, managed_names=names, all_steps=steps))
+    return [without_plugin(there, raw, remains)]
 
 
 def _planned(connection: Connection, subject: Subject, asked: Asked) -> Case:
@@ -137,7 +112,7 @@ def _planned(connection: Connection, subject: Subject, asked: Asked) -> Case:
             raise ConfigError(f"{unknown} can't be given back; name them by --stable and --canary")
         else:
             # The others are given back all the same.
-            text = f"{unknown} are left as they are; clean it up by its name, with --stable and --canary"
+            text = f"{unknown} are left as they are; `{_by_name(subject)}` gives them back"
             case.wrong.append(text)
     try:
         case.record_is_empty = giving.empty_record() is not None
@@ -151,6 +126,14 @@ def _planned(connection: Connection, subject: Subject, asked: Asked) -> Case:
             "this Rollout names the plugin: its next reconcile puts things back, unless the plugin is taken out of it"
         )
     return case
+
+
+def _by_name(subject: Subject) -> str:
+    """Return the command that gives back the weights, too."""
+    desired, session = subject.desired, subject.session
+    config_map = session.name if session.name != DEFAULT_CONFIG_MAP else ""
+    left = Leftover(desired.namespace, desired.rollout_name, session.namespace, config_map, "", GONE)
+    return f"{left.cleanup} --weights --stable SERVICE --canary SERVICE"
 
 
 def _ask(asked: Asked) -> None:
@@ -183,7 +166,14 @@ def _show_plans(cases: Sequence[Case]) -> None:
         if case.record_is_empty:
             to.print(f"  {case.giving.subject.session} is empty, and is deleted", soft_wrap=True)
         if not case.does_something:
-            to.print("  nothing of it was found")
+            to.print(f"  {_nothing(case.giving.subject)}", soft_wrap=True)
+
+
+def _nothing(subject: Subject) -> str:
+    """Say that nothing was found, and where it was looked for: routes may be elsewhere."""
+    if subject.rollout is not None:
+        return "nothing of it was found"
+    return f"nothing of it was found on routes of namespace {subject.namespace}; --route-namespace names another"
 
 
 def _show_plan(to: Console, plan: RoutePlan) -> None:
@@ -197,10 +187,14 @@ def _show_plan(to: Console, plan: RoutePlan) -> None:
         to.print(Text(f"    {line}", style="yellow"), soft_wrap=True)
 
 
-def _show_results(cases: Sequence[Case]) -> None:
+def _show_results(cases: Sequence[Case], namespace: str) -> None:
     to = console()
     if not cases:
-        to.print("no Rollout that is gone has left anything behind")
+        text = (
+            f"no Rollout that is gone has left anything behind on routes of namespace {namespace};"
+            " --route-namespace names another"
+        )
+        to.print(text, soft_wrap=True)
     for case in cases:
         for line in case.errors:
             to.print(Text(f"error: {line}", style="bold red"), soft_wrap=True)

@@ -143,7 +143,9 @@ class Giving:
                     f"rule {rule.place} is left: it bears the recorded name {rule.name}, but was changed, and the"
                     " canary is not behind it; --canary NAME says what the canary was"
                 )
-        if self.weights and found.pair is None:
+        # Without names nothing was looked for; that they are missing is told of the whole Rollout.
+        named = self.subject.desired.stable and self.subject.desired.canary
+        if self.weights and found.pair is None and named:
             yield f"no weights are given back: {found.pair_error}"
         trouble = self.subject.session.trouble(found.target.kind.family)
         if trouble is not None:

@@ -11,7 +11,7 @@ from rollouts_gwapi_plugin.cli.doctor.kinds import check_kinds
 from rollouts_gwapi_plugin.cli.doctor.record import check_record
 from rollouts_gwapi_plugin.cli.doctor.standing_routes import check_routes
 from rollouts_gwapi_plugin.cli.findings import Finding, failed, noted, passed, warned
-from rollouts_gwapi_plugin.cli.leftovers import leftovers
+from rollouts_gwapi_plugin.cli.leftovers import GONE, Leftover, leftovers
 from rollouts_gwapi_plugin.cli.options import Place
 from rollouts_gwapi_plugin.cli.subject import Subject, chosen_rollouts, subject_of
 from rollouts_gwapi_plugin.cli.survey import survey
@@ -95,9 +95,16 @@ def _gone(connection: Connection, subjects: list[Subject], plugin_name: str | No
     for namespace, names in namespaces.items():
         try:
             for left in leftovers(connection, namespace, plugin_name, names):
-                text = f"it is gone, and something of it is left ({left.where}): cleanup -n {namespace} {left.key}"
-                yield warned(f"Rollout {left.key}", "left over", text)
+                yield warned(f"Rollout {left.key}", "left over", _left_over(left))
         except PluginError as error:
             yield noted(
                 f"namespace {namespace}", "left over", f"what is left of Rollouts that are gone is not known: {error}"
             )
+
+
+def _left_over(left: Leftover) -> str:
+    how = "is gone" if left.absence == GONE else left.absence
+    return (
+        f"it {how}, and something of it is left ({left.where}): `{left.cleanup}` gives it back, with"
+        " `--weights --stable SERVICE --canary SERVICE` the traffic, too"
+    )
