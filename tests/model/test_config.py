@@ -61,6 +61,29 @@ def test_single_and_listed_routes_are_merged() -> None:
     assert "grpcRouteSelector" == config.selector_key("grpc")
 
 
+def test_a_route_can_have_a_rule_name_of_its_own() -> None:
+    """Beside the one route, and in a list; a route that is named twice has the one that any mention says (F06)."""
+    raw = {
+        "httpRoute": "a",
+        "httpRouteRuleName": "x",
+        "httpRoutes": [{"name": "a"}, {"name": "b"}, {"name": "b", "ruleName": "y"}],
+        "grpcRoutes": [{"name": "g"}],
+        "ruleName": "z",
+    }
+    config = parse_config(raw, KEY)
+
+    assert [("a", "x"), ("b", "y")] == [(entry.name, entry.rule_name) for entry in config.entries("http")]
+    assert ("",) == tuple(entry.rule_name for entry in config.entries("grpc"))
+    assert () == config.unknown_keys
+
+
+def test_two_rule_names_of_one_route_are_refused() -> None:
+    """Only one rule of a route can be chosen; nobody has to guess which."""
+    raw = {"httpRoute": "a", "httpRouteRuleName": "x", "httpRoutes": [{"name": "a", "ruleName": "y"}]}
+
+    assert "httpRoutes[0]: ruleName 'y': route 'a' has ruleName 'x', too" in error_of(raw)
+
+
 def test_unknown_keys_are_accepted_and_listed_by_path() -> None:
     """Keys of other versions, or mistyped ones, also below the top (C103)."""
     raw = {

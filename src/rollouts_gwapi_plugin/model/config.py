@@ -70,10 +70,11 @@ def _tuple(value: Any) -> Any:
 
 
 class RouteEntry(Section):
-    """One named route; header routes are set on it only if asked for."""
+    """One named route; header routes are set on it only if asked for, and one rule of it can be chosen."""
 
     name: str = ""
     use_header_routes: bool = False
+    rule_name: str = ""
 
     @model_validator(mode="after")
     def _name_is_required(self) -> "RouteEntry":
@@ -215,6 +216,11 @@ class PluginConfig(OwnOptions):
     tcp_route_selector: LabelSelector | None = None
     tls_route_selector: LabelSelector | None = None
     udp_route_selector: LabelSelector | None = None
+    http_route_rule_name: str = ""
+    grpc_route_rule_name: str = ""
+    tcp_route_rule_name: str = ""
+    tls_route_rule_name: str = ""
+    udp_route_rule_name: str = ""
     namespace: str = ""
     disable_in_progress_label: bool = False
 
@@ -226,11 +232,29 @@ class PluginConfig(OwnOptions):
         """Return the named routes of a family (`http`, …), each once; header routes are on if any mention says so."""
         single: str = getattr(self, f"{family}_route")
         listed: tuple[RouteEntry, ...] = getattr(self, f"{family}_routes")
-        mentions = ([RouteEntry(name=single, use_header_routes=True)] if single else []) + list(listed)
-        merged: dict[str, bool] = {}
-        for mention in mentions:
-            merged[mention.name] = merged.get(mention.name, False) or mention.use_header_routes
-        return tuple(RouteEntry(name=name, use_header_routes=use) for name, use in merged.items())
+        of_single: str = getattr(self, f"{family}_route_rule_name")
+        mentions = [RouteEntry(name=single, use_header_routes=True, rule_name=of_single)] if single else []
+        merged: dict[str, RouteEntry] = {}
+        for mention in (*mentions, *listed):
+            known = merged.get(mention.name, mention)
+            merged[mention.name] = RouteEntry(
+                name=mention.name,
+                use_header_routes=known.use_header_routes or mention.use_header_routes,
+                rule_name=known.rule_name or mention.rule_name,
+            )
+        return tuple(merged.values())
+
+    @model_validator(mode="after")
+    def _one_rule_a_route(self) -> Self:
+        for family in ROUTE_FAMILIES:
+            chosen = {entry.name: entry.rule_name for entry in self.entries(family)}
+            listed: tuple[RouteEntry, ...] = getattr(self, f"{family}_routes")
+            for index, entry in enumerate(listed):
+                other = chosen[entry.name]
+                if entry.rule_name not in {"", other}:
+                    text = f"route {entry.name!r} has ruleName {other!r}, too; only one of its rules can be managed"
+                    raise ValueError(f"{family}Routes[{index}]: ruleName {entry.rule_name!r}: {text}")
+        return self
 
     def selector(self, family: str) -> LabelSelector | None:
         """Return the selector of a family, if there is one."""

@@ -5,7 +5,7 @@ and this. Nothing here depends on a route.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from rollouts_gwapi_plugin.errors import ConfigError
 from rollouts_gwapi_plugin.model.configuration import Configuration
@@ -18,6 +18,7 @@ from rollouts_gwapi_plugin.model.rollout import (
     SetMirrorRoute,
     WeightDestination,
 )
+from rollouts_gwapi_plugin.model.routes import Route
 from rollouts_gwapi_plugin.routes.notes import Note
 
 # The API's limit of backendRef.weight.
@@ -96,6 +97,8 @@ class Desired:
     match_any: bool = False
     managed_first: bool = False
     rule_name: str = ""
+    # The rule that is to be managed of a route, by the route's kind and name; it wins over the one of all routes.
+    rule_names: Mapping[tuple[str, str], str] = field(default_factory=dict)
     former: Former | None = None
     # The two Services take turns: after a promotion the canary of before is stable.
     ping_pong: bool = False
@@ -104,6 +107,11 @@ class Desired:
     resting: bool = False
     # What only RouteTables know.
     gloo: GlooConfig | None = None
+
+    def on(self, route: Route) -> "Desired":
+        """Return what is wanted of this route."""
+        own = self.rule_names.get((route.kind, route.metadata.name), "")
+        return replace(self, rule_name=own) if own else self
 
     def selects(self, rule_name: str | None) -> bool:
         """Whether a rule of this name, or (None) without one, is to be managed."""
@@ -232,6 +240,12 @@ def base_desired(rollout: Rollout, config: Configuration) -> Desired:
         match_any=config.header_match == "any",
         managed_first=config.managed_route_position == "first",
         rule_name=config.rule_name,
+        rule_names={
+            (f"{family.upper()}Route", entry.name): entry.rule_name
+            for family in config.families
+            for entry in config.entries(family)
+            if entry.rule_name
+        },
         ping_pong=_takes_turns(rollout) is not None,
         label=Label(config.label_key, config.label_value, enabled=not config.disable_in_progress_label),
         resting=not progressing(rollout),

@@ -133,7 +133,7 @@ def give_back(route: Route, desired: Desired, view: RecordView, scope: Scope, *,
     pair = _pair_or_none(standing) if weights else None
     users = [
         _at_rest(rule, pair, standing)
-        if pair is not None and pair.weights(rule) and desired.selects(rule.name)
+        if pair is not None and pair.weights(rule) and standing.desired.selects(rule.name)
         else _without_experiments(rule, standing)
         for rule in standing.users
     ]
@@ -154,7 +154,7 @@ def is_at(route: Route, desired: Desired, weight: int) -> bool:
     """Whether the canary has this weight in every rule that the pair has, by name: the user did not change it since."""
     pair = {desired.stable, desired.canary}
     weighted = [rule for rule in route.rules if pair <= {ref.name for ref in rule.backends}]
-    selected = [rule for rule in weighted if desired.selects(rule.name)]
+    selected = [rule for rule in weighted if desired.on(route).selects(rule.name)]
     weights = {ref.effective_weight for rule in selected for ref in rule.backends if ref.name == desired.canary}
     return weights == {weight}
 
@@ -182,7 +182,7 @@ def services_needed(route: Route, desired: Desired, view: RecordView, scope: Sco
     standing = take_apart(route, desired, view, scope.kind)
     rules = standing.selected()
     pair, _ = find_pair(route, rules, desired)
-    return unresolved(_weighted(rules, pair, desired), pair, desired)
+    return unresolved(_weighted(rules, pair, standing.desired), pair, desired)
 
 
 def wrong_weights(route: Route, desired: Desired, view: RecordView, scope: Scope) -> str:

@@ -136,6 +136,7 @@ def take_apart(
     route: Route, desired: Desired, view: RecordView, kind: RouteKind, *, setting: frozenset[str] = frozenset()
 ) -> Standing:
     """Tell the user's rules from ours; unrecorded rules of the names that are being set are ours, too (D15)."""
+    desired = desired.on(route)
     recorded = frozenset(view.record.experiments) or leftovers(route, desired)
     # A destination's own Service in a rule is an experiment backend, whether its record survived or not.
     named = {

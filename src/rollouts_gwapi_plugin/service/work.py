@@ -166,7 +166,7 @@ class Work:
             self.memory.unseen.set(metadata.uid, Written(metadata.generation, now))
             self.memory.first_seen.set((metadata.uid, metadata.generation), now)
         place = RoutePlace(target.kind, target.namespace, target.name, self.config.config_map)
-        shift = Shift(self.desired.weight, self.desired.rule_name) if self.sets_weights else None
+        shift = Shift(self.desired.weight, self.desired.on(done.route).rule_name) if self.sets_weights else None
         self.memory.note_place(self.rollout.key, place, shift)
 
     def with_former_rule(self, route: Route, kind: RouteKind) -> Desired:
@@ -174,7 +174,7 @@ class Work:
         namespace = route.metadata.namespace or self.namespace
         place = RoutePlace(kind, namespace, route.metadata.name, self.config.config_map)
         shift = (self.memory.places.get(self.rollout.key) or {}).get(place)
-        if shift is None or shift.rule_name == self.desired.rule_name:
+        if shift is None or shift.rule_name == self.desired.on(route).rule_name:
             return self.desired
         return replace(self.desired, former=Former(shift.rule_name, shift.weight))
 
