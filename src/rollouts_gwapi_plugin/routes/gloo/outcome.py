@@ -1,7 +1,7 @@
 """A RouteTable put together again: routes, annotation, label, record and MirrorPolicies of one outcome."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 from rollouts_gwapi_plugin.errors import RouteError
@@ -26,10 +26,14 @@ MAX_ROUTES: Final = 10_000
 
 @dataclass(frozen=True)
 class Weighted:
-    """The candidates as they should be, and the annotation's entries of this Rollout then."""
+    """The candidates as they should be, and the annotation's entries of this Rollout then.
+
+    `copies` are other Rollouts' mirror routes of them that change, too, by their places among the routes not ours.
+    """
 
     candidates: Sequence[TableRoute]
     kept: tuple[Kept, ...]
+    copies: Mapping[int, TableRoute] = field(default_factory=dict)
 
 
 def as_they_are(standing: TableStanding) -> Weighted:
@@ -45,7 +49,7 @@ def finish(standing: TableStanding, weighted: Weighted, managed: Managed, pair: 
 
     """
     route = standing.route
-    users = standing.users(weighted.candidates)
+    users = standing.users(weighted.candidates, weighted.copies)
     table: Table = {**users, "http": standing.order.assemble(users["http"], managed.routes)}
     count = len(table["http"])
     if count > max(MAX_ROUTES, len(standing.table["http"])):

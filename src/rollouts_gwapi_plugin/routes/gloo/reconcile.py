@@ -14,7 +14,7 @@ from rollouts_gwapi_plugin.model.rollout import SetMirrorRoute
 from rollouts_gwapi_plugin.model.route_tables import SECTIONS
 from rollouts_gwapi_plugin.model.routes import Route
 from rollouts_gwapi_plugin.routes.desired import Desired, ManagedStep
-from rollouts_gwapi_plugin.routes.gloo.destination import SERVICE, effective_weights, kind_of, name_of
+from rollouts_gwapi_plugin.routes.gloo.destination import SERVICE, effective_weights, kind_of, name_of, without_weight
 from rollouts_gwapi_plugin.routes.gloo.kept import Kept
 from rollouts_gwapi_plugin.routes.gloo.managed import Managed, ManagedRoute, Source, Workshop
 from rollouts_gwapi_plugin.routes.gloo.marks import is_marked
@@ -84,7 +84,7 @@ def set_managed_route(route: Route, step: ManagedStep, desired: Desired, view: R
     managed = _make(standing, steps, sources)
     if step.name not in {item.owned.name for item in managed.routes} and not mirrors_nothing(step):
         alone = _make(standing, {step.name: step}, sources)
-        nothing = "no http route and the step have requests in common" if sources else "it splits no http routes"
+        nothing = "no http route and the step have requests in common" if sources else "no http route is weighted here"
         raise refusal(step.name, alone.notes, nothing, str(route))
     outcome = finish(standing, as_they_are(standing), managed, pair)
     companions = replace(outcome.companions, required=isinstance(step, SetMirrorRoute))
@@ -111,7 +111,7 @@ def give_back(route: Route, desired: Desired, view: RecordView, scope: Scope, *,
         return finish(standing, as_they_are(standing), Managed(), None)
     scale = Scale(pair, standing.desired, standing.experiments, gives_back=True)
     returned = [_given_back(standing, index, scale) for index in range(len(standing.candidates))]
-    return finish(standing, Weighted(returned, ()), Managed(), pair)
+    return finish(standing, Weighted(returned, (), _copies(standing, returned, scale)), Managed(), pair)
 
 
 def adds(before: Route, outcome: Outcome) -> bool:
@@ -238,7 +238,7 @@ def _weigh_and_heal(standing: TableStanding, scale: Scale) -> Outcome:
         candidates.append(weighed.route)
         kept += [weighed.kept] if weighed.kept is not None else []
         notes += weighed.notes
-    weighted = Weighted(candidates, tuple(kept))
+    weighted = Weighted(candidates, tuple(kept), _copies(standing, candidates, scale))
     sources = _sources(standing, candidates, scale)
 
     def done(steps: Steps) -> Outcome:
@@ -293,6 +293,28 @@ def _given_back(standing: TableStanding, index: int, scale: Scale) -> TableRoute
         return item
     at_rest = replace(scale, desired=replace(scale.desired, weight=0, destinations=()))
     return weigh(item, standing.kept.get(index), at_rest, f"{standing.route}: {item}").route
+
+
+def _copies(standing: TableStanding, candidates: Sequence[TableRoute], scale: Scale) -> dict[int, TableRoute]:
+    """Return other Rollouts' mirror routes of what is weighted here: they follow their sources at once (D12).
+
+    Their own Rollout may not be called for long, and the canary of an abort must not keep its requests meanwhile.
+    """
+    copies: dict[int, TableRoute] = {}
+    for index in range(len(standing.user_places)):
+        old, new = standing.candidates[index], candidates[index]
+        if new is old and not standing.is_weighted(index, scale.pair):
+            continue
+        for place in standing.copies_of(index):
+            item, _ = standing.others[place]
+            if _rest(item, scale) == _rest(old, scale):
+                copies[place] = item.with_destinations(new.destinations)
+    return copies
+
+
+def _rest(item: TableRoute, scale: Scale) -> list[JsonObject]:
+    """Return the destinations that are not this Rollout's, without weights: a copy has those of its source."""
+    return [without_weight(raw) for raw in item.destinations if scale.role(raw) is Role.OTHER]
 
 
 def _sources(standing: TableStanding, candidates: Sequence[TableRoute], scale: Scale) -> list[Source]:

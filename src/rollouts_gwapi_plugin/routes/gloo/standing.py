@@ -4,9 +4,11 @@
 of the annotation and sources are told by their places among the candidates.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from types import MappingProxyType
+from typing import Final
 
 from rollouts_gwapi_plugin.model.gloo_config import GlooConfig
 from rollouts_gwapi_plugin.model.route_tables import SECTIONS
@@ -17,13 +19,15 @@ from rollouts_gwapi_plugin.routes.experiments import service_pattern
 from rollouts_gwapi_plugin.routes.gloo.destination import SERVICE, kind_of, name_of, service_identity
 from rollouts_gwapi_plugin.routes.gloo.kept import Annotation, Kept, Out, assign, parse_annotation
 from rollouts_gwapi_plugin.routes.gloo.managed import ManagedRoute, Order
-from rollouts_gwapi_plugin.routes.gloo.marks import Claim, is_marked
+from rollouts_gwapi_plugin.routes.gloo.marks import LABELS, Claim, is_marked
 from rollouts_gwapi_plugin.routes.gloo.pair import GlooPair, find_pair, names
 from rollouts_gwapi_plugin.routes.gloo.table import Table, TableRoute, read_table
-from rollouts_gwapi_plugin.routes.managed import Owned, records_of
+from rollouts_gwapi_plugin.routes.managed import Owned, Purpose, records_of
 from rollouts_gwapi_plugin.routes.notes import Note
 from rollouts_gwapi_plugin.routes.record import ManagedRecord, RecordView
 from rollouts_gwapi_plugin.routes.steps import Steps, steps_there
+
+NO_COPIES: Final[Mapping[int, TableRoute]] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -69,22 +73,34 @@ class TableStanding:
         http = [item for item, of_ours in zip(self.table["http"], managed, strict=True) if not of_ours]
         return [*http, *self.table["tcp"], *self.table["tls"]]
 
-    def users(self, candidates: Sequence[TableRoute]) -> dict[str, list[TableRoute]]:
-        """Return by section the routes that are not ours, with these candidates in the place of those as read."""
+    @cached_property
+    def others(self) -> list[tuple[TableRoute, bool]]:
+        """The HTTP routes that are not ours, each with whether it is another Rollout's managed route."""
+        every = zip(self.table["http"], self.order.ours, self.order.foreign, strict=True)
+        return [(item, foreign) for item, own, foreign in every if not own]
+
+    def users(
+        self, candidates: Sequence[TableRoute], copies: Mapping[int, TableRoute] = NO_COPIES
+    ) -> dict[str, list[TableRoute]]:
+        """Return by section the routes that are not ours, with these candidates in the place of those as read.
+
+        `copies` are what others' managed routes are to be, by their places among the routes that are not ours.
+        """
         new = iter(candidates)
-        http = [
-            item if foreign else next(new)
-            for item, own, foreign in zip(self.table["http"], self.order.ours, self.order.foreign, strict=True)
-            if not own
-        ]
+        http = [copies.get(place, item) if foreign else next(new) for place, (item, foreign) in enumerate(self.others)]
         rest = {section: [next(new) for _ in self.table[section]] for section in SECTIONS if section != "http"}
         return {"http": http, **rest}
 
     @cached_property
     def user_places(self) -> list[int]:
         """Of each HTTP candidate, its place among the HTTP routes that are not ours."""
-        others = [foreign for own, foreign in zip(self.order.ours, self.order.foreign, strict=True) if not own]
-        return [place for place, foreign in enumerate(others) if not foreign]
+        return [place for place, (_, foreign) in enumerate(self.others) if not foreign]
+
+    def copies_of(self, index: int) -> list[int]:
+        """Return the places of other Rollouts' mirror routes that stand before an HTTP candidate: its copies."""
+        end = self.user_places[index]
+        begin = self.user_places[index - 1] + 1 if index else 0
+        return [place for place in range(begin, end) if LABELS[Purpose.MIRROR] in self.others[place][0].labels]
 
     @cached_property
     def selected(self) -> frozenset[int]:
