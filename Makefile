@@ -17,6 +17,7 @@ venv: $(VENV)/.ready ## Make the virtual environment with the pinned packages
 
 $(VENV)/.ready: requirements.lock pyproject.toml
 	$(PYTHON) -m venv $(VENV)
+	@echo 'installing the pinned packages into $(VENV) (once) …'
 	$(BIN)/pip install --quiet --require-hashes -r requirements.lock
 	$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
 	touch $@
