@@ -2,7 +2,9 @@
 
 import contextlib
 import socket
+import threading
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
 
 import pytest
@@ -54,6 +56,30 @@ def test_a_connection_that_fails_is_closed_alone(listener: Listener) -> None:
         second.sendall(b"hello")
 
         assert second.recv(100) == b"hello"
+
+
+def test_the_end_may_come_while_a_connection_begins(listener: Listener, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who waits for all connections waits for one that was just taken, too."""
+    joins: list[Future[bool]] = []
+    begun = threading.Event()
+
+    class Watched(threading.Thread):
+        def start(self) -> None:
+            if self.name == "connection":
+                joins.append(pool.submit(front.join, SECONDS))
+                wait(joins, 0.1)
+            super().start()
+            begun.set()
+
+    with ThreadPoolExecutor(1) as pool, monkeypatch.context() as patch:
+        front = Front(listener.socket, _echo)
+        patch.setattr("threading.Thread", Watched)
+        front.start()
+        begun.clear()
+        _connect(listener).close()
+        assert begun.wait(SECONDS)
+
+        assert [future.result() for future in joins] == [True]
 
 
 def test_connections_over_the_limit_are_closed_until_there_is_room(listener: Listener) -> None:

@@ -67,11 +67,11 @@ class Front:
             full = len(self._threads) >= MAX_CONNECTIONS
             if not full:
                 self._threads.add(thread)
+                # Under the lock, since a thread that has not begun can't be joined.
+                thread.start()
         if full:
             get_logger().warning("refused a connection: too many are open", limit=MAX_CONNECTIONS)
             connection.close()
-            return
-        thread.start()
 
     def _run(self, connection: socket.socket) -> None:
         try:
