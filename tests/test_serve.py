@@ -10,8 +10,9 @@ import socket
 import stat
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -22,6 +23,7 @@ from rollouts_gwapi_plugin.cli import main
 from rollouts_gwapi_plugin.embedded.host.cluster import Call
 from rollouts_gwapi_plugin.embedded.host.process import ChildPlugin
 from rollouts_gwapi_plugin.serve import CLOSE_SECONDS
+from rollouts_gwapi_plugin.transport import listener
 from rollouts_gwapi_plugin.wire.goplugin import handshake
 
 if TYPE_CHECKING:
@@ -88,8 +90,8 @@ def test_a_wrong_flag_is_one_line_of_the_log(start_plugin: "StartPlugin") -> Non
 @pytest.mark.parametrize(
     ("name", "value", "told"),
     [
-        ("PLUGIN_MIN_PORT", "ten", "PLUGIN_MIN_PORT"),
         ("PLUGIN_CLIENT_CERT", "no certificate", "PLUGIN_CLIENT_CERT"),
+        ("PLUGIN_CLIENT_CERT", "é", "PLUGIN_CLIENT_CERT"),
         ("PLUGIN_UNIX_SOCKET_GROUP", "no-such-group", "no-such-group"),
     ],
 )
@@ -267,10 +269,15 @@ def test_a_folder_with_a_long_path(transport: str, tmp_path: Path) -> None:
     assert list(folder.iterdir()) == []
 
 
-def test_stale_sockets_are_swept(start_plugin: "StartPlugin", plugin_process: ModuleType, tmp_path: Path) -> None:
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """Make a folder whose path leaves room for a socket's name, wherever pytest keeps its own."""
+    with tempfile.TemporaryDirectory(prefix="sockets-", dir=listener.SHORT_DIRECTORY) as path:
+        yield Path(path)
+
+
+def test_stale_sockets_are_swept(start_plugin: "StartPlugin", plugin_process: ModuleType, folder: Path) -> None:
     """What plugins left that were killed is removed; live sockets, young ones and others' files are not."""
-    folder = tmp_path / "sockets"
-    folder.mkdir()
 
     def bind(name: str, *, age: float = 3600.0) -> socket.socket:
         (folder / name).parent.mkdir(exist_ok=True)

@@ -53,6 +53,7 @@ class Server(Protocol):
 
 def run(arguments: list[str]) -> int:
     """Serve until the host is done with us; return the exit code."""
+    _hold_stderr()
     lifetime = Lifetime(os.getppid())
     try:
         flags = parse(arguments)
@@ -103,9 +104,7 @@ class _Process:
 
     def _listen(self) -> Listener:
         environment = self._environment
-        # A host that names no ports takes any.
-        ports = range(environment.min_port, environment.max_port + 1)
-        return listen(environment.socket_dir, environment.socket_group, ports)
+        return listen(environment.socket_dir, environment.socket_group, environment.ports)
 
     def _shake_hands(self, stdout: int, listener: Listener) -> None:
         grpc = self._flags.transport == GRPC
@@ -119,7 +118,8 @@ class _Process:
             multiplex_grpc=False if grpc and self._environment.multiplex_grpc else None,
         )
         try:
-            os.write(stdout, handshake_line(line).encode())
+            # As the file system spells it: a folder's name need not be UTF-8.
+            os.write(stdout, os.fsencode(handshake_line(line)))
         except OSError as error:
             raise HandshakeError(f"the host does not read the handshake line: {error}") from error
 
@@ -188,8 +188,21 @@ class _Process:
             log.error("the host wants gRPC multiplexing, which this plugin does not serve; switch it off in the host")
 
 
+def _hold_stderr() -> None:
+    """Where standard error is closed, send it nowhere: what is opened next would get its number, and our log."""
+    if sys.stderr is None:
+        nobody = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nobody, 2)
+        if nobody != 2:  # noqa: PLR2004 - the descriptor's number
+            os.close(nobody)
+        sys.stderr = os.fdopen(2, "w", encoding="utf-8", closefd=False)
+
+
 def _take_stdout() -> int:
     """Keep the host's end of standard output for the handshake line alone; stray prints go to standard error."""
-    stdout = os.dup(1)
+    try:
+        stdout = os.dup(1)
+    except OSError as error:
+        raise HandshakeError(f"standard output is closed, so no host can read the handshake line: {error}") from error
     os.dup2(2, 1)
     return stdout

@@ -18,7 +18,7 @@ SECONDS = 20.0
 @pytest.fixture
 def listener(tmp_path: Path) -> Iterator[Listener]:
     """Listen in a folder of the test's own."""
-    listening = listen(str(tmp_path), "", range(1))
+    listening = listen(str(tmp_path), "", lambda: range(1))
     yield listening
     listening.close()
 

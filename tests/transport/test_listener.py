@@ -10,14 +10,17 @@ import pytest
 from rollouts_gwapi_plugin.errors import HandshakeError
 from rollouts_gwapi_plugin.transport.listener import MAX_PATH, listen, sweep, temporary_directory
 
-NO_PORTS = range(1, 1)
+
+def no_ports() -> range:
+    """Name no port."""
+    return range(1, 1)
 
 
 def test_a_unix_socket_is_ours_alone(tmp_path: Path) -> None:
     """Without a group only our own user may connect, and closing removes the file."""
     umask = os.umask(0)
     os.umask(umask)
-    listener = listen(str(tmp_path), "", NO_PORTS)
+    listener = listen(str(tmp_path), "", no_ports)
     path = Path(listener.address)
 
     assert (listener.network, path.parent) == ("unix", tmp_path)
@@ -31,7 +34,7 @@ def test_a_unix_socket_is_ours_alone(tmp_path: Path) -> None:
 def test_without_a_folder_it_is_the_temporary_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """TMPDIR, as in Go, else /tmp."""
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    listener = listen("", "", NO_PORTS)
+    listener = listen("", "", no_ports)
     assert Path(listener.address).parent == tmp_path
     listener.close()
 
@@ -44,19 +47,20 @@ def test_a_group_by_name(tmp_path: Path) -> None:
     import grp
 
     name = grp.getgrgid(os.getgid()).gr_name
-    listener = listen(str(tmp_path), name, NO_PORTS)
+    listener = listen(str(tmp_path), name, no_ports)
     status = Path(listener.address).stat()
     listener.close()
 
     assert (status.st_gid, stat.S_IMODE(status.st_mode)) == (os.getgid(), 0o660)
 
 
-@pytest.mark.parametrize("group", ["no-such-group", "99999999999"])
+@pytest.mark.parametrize("group", ["no-such-group", "99999999999", "9" * 5000, "\N{ARABIC-INDIC DIGIT ZERO}"])
 def test_a_group_that_cannot_be_had_leaves_nothing(tmp_path: Path, group: str) -> None:
     """The error names the variable, and the socket is removed."""
-    with pytest.raises(HandshakeError, match="PLUGIN_UNIX_SOCKET_GROUP"):
-        listen(str(tmp_path), group, NO_PORTS)
+    with pytest.raises(HandshakeError, match="PLUGIN_UNIX_SOCKET_GROUP") as caught:
+        listen(str(tmp_path), group, no_ports)
 
+    assert len(str(caught.value)) < 500
     assert list(tmp_path.iterdir()) == []
 
 
@@ -64,13 +68,24 @@ def test_a_path_that_is_too_long_falls_back(tmp_path: Path) -> None:
     """Where the path of a unix socket is too long it is TCP, with the reason."""
     folder = tmp_path / ("d" * MAX_PATH)
     folder.mkdir()
-    listener = listen(str(folder), "", range(22000, 22999))
+    listener = listen(str(folder), "", lambda: range(22000, 22999))
     address, _, port = listener.address.rpartition(":")
     listener.close()
 
     assert (listener.network, address) == ("tcp", "127.0.0.1")
     assert 22000 <= int(port) <= 22999
     assert "too long" in listener.why_not_unix
+
+
+def test_ports_that_are_none_matter_to_tcp_alone(tmp_path: Path) -> None:
+    """As in Go, the ports of the environment are looked at where a TCP listener is made, and nowhere else."""
+
+    def broken() -> range:
+        raise HandshakeError("PLUGIN_MIN_PORT is 'ten'")
+
+    listen(str(tmp_path), "", broken).close()
+    with pytest.raises(HandshakeError, match="PLUGIN_MIN_PORT is 'ten'"):
+        listen("/nonexistent", "", broken)
 
 
 def test_ports_that_are_taken_are_passed_over() -> None:
@@ -80,9 +95,9 @@ def test_ports_that_are_taken_are_passed_over() -> None:
         taken.listen()
         port = taken.getsockname()[1]
         with pytest.raises(HandshakeError, match=f"no port from {port} to {port} of 127.0.0.1 is free"):
-            listen("/nonexistent", "", range(port, port + 1))
+            listen("/nonexistent", "", lambda: range(port, port + 1))
     with pytest.raises(HandshakeError, match="the range is empty"):
-        listen("/nonexistent", "", NO_PORTS)
+        listen("/nonexistent", "", no_ports)
 
 
 def test_sweeping_a_folder_that_is_not_there_finds_nothing() -> None:

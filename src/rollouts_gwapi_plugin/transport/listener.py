@@ -11,10 +11,11 @@ import shutil
 import socket
 import stat
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from rollouts_gwapi_plugin.errors import HandshakeError
+from rollouts_gwapi_plugin.errors import HandshakeError, cut, shown
 
 # Short, since a socket's path has 107 bytes at most, and the host's folder has taken some.
 PREFIX = "rollouts-gwapi-"
@@ -53,17 +54,18 @@ def temporary_directory() -> str:
     return os.environ.get("TMPDIR") or SHORT_DIRECTORY
 
 
-def listen(directory: str, group: str, ports: range) -> Listener:
+def listen(directory: str, group: str, ports: Callable[[], range]) -> Listener:
     """Listen on a unix socket in the directory (empty: the temporary one), else on the first free port.
 
     Raises:
-        HandshakeError: The group is unknown or can't be given the socket, or there is no way to listen at all.
+        HandshakeError: The group is unknown or can't be given the socket, or there is no way to listen at all, also
+            since the ports, which are asked for only then, can't be used.
 
     """
     try:
         return _listen_unix(directory or temporary_directory(), group)
     except OSError as error:
-        return _listen_tcp(ports, f"no unix socket in {directory or temporary_directory()}: {error}")
+        return _listen_tcp(ports(), f"no unix socket in {directory or temporary_directory()}: {error}")
 
 
 def _listen_unix(directory: str, group: str) -> Listener:
@@ -91,12 +93,12 @@ def _listen_unix(directory: str, group: str) -> Listener:
 
 def _give_to_group(path: str, group: str) -> None:
     try:
-        shutil.chown(path, group=int(group) if group.isdecimal() else group)
+        shutil.chown(path, group=int(group) if group.isascii() and group.isdecimal() else group)
         Path(path).chmod(0o660)
-    except (LookupError, OSError, OverflowError) as error:
+    except (LookupError, OSError, OverflowError, ValueError) as error:
         raise HandshakeError(
-            f"the socket {path} can't be given to the group {group!r} of PLUGIN_UNIX_SOCKET_GROUP: {error}; name a"
-            " group that exists here and that this user is in"
+            f"the socket {path} can't be given to the group {shown(group)} of PLUGIN_UNIX_SOCKET_GROUP:"
+            f" {cut(str(error))}; name a group that exists here and that this user is in"
         ) from error
 
 

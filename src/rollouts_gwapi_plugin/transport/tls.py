@@ -52,7 +52,8 @@ def server_identity(client_certificate: str) -> ServerIdentity:
     context.num_tickets = 0
     try:
         context.load_verify_locations(cadata=client_certificate)
-    except (ssl.SSLError, ValueError) as error:
+    # A TypeError where a character is none of ASCII.
+    except (ssl.SSLError, ValueError, TypeError) as error:
         raise HandshakeError(f"PLUGIN_CLIENT_CERT holds no PEM certificate: {error}") from error
     try:
         # `ssl` reads a key from files only; this one is ours alone and gone at once.

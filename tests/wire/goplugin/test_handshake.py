@@ -25,8 +25,8 @@ CONTROLLER = {
 NOTHING = HostEnvironment(
     cookie_ok=False,
     protocol_versions=(),
-    min_port=0,
-    max_port=0,
+    min_port="",
+    max_port="",
     client_cert="",
     multiplex_grpc=False,
     socket_dir="",
@@ -36,14 +36,17 @@ NOTHING = HostEnvironment(
 
 def test_environment_of_the_controller() -> None:
     """The environment of the stock controller is read whole."""
-    expected = dataclasses.replace(NOTHING, cookie_ok=True, protocol_versions=(1,), min_port=10000, max_port=25000)
+    expected = dataclasses.replace(NOTHING, cookie_ok=True, protocol_versions=(1,), min_port="10000", max_port="25000")
+    found = HostEnvironment.from_environ({"PATH": "/bin", **CONTROLLER})
 
-    assert expected == HostEnvironment.from_environ({"PATH": "/bin", **CONTROLLER})
+    assert expected == found
+    assert range(10000, 25001) == found.ports()
 
 
 def test_environment_of_a_shell() -> None:
     """Without any of its variables everything is absent."""
     assert HostEnvironment.from_environ({}) == NOTHING
+    assert NOTHING.ports() == range(1)
 
 
 @pytest.mark.parametrize(
@@ -58,7 +61,7 @@ def test_environment_of_a_shell() -> None:
         ("PLUGIN_PROTOCOL_VERSIONS", "3,1,2", "protocol_versions", (3, 1, 2)),
         ("PLUGIN_PROTOCOL_VERSIONS", "x,,1,-2, 3," + "9" * 5000, "protocol_versions", (1,)),
         ("ARGO_ROLLOUTS_RPC_PLUGIN", "metrics", "cookie_ok", False),
-        ("PLUGIN_MAX_PORT", "65535", "max_port", 65535),
+        ("PLUGIN_MAX_PORT", "65535", "max_port", "65535"),
     ],
 )
 def test_environment_variable(name: str, text: str, field: str, value: object) -> None:
@@ -74,13 +77,15 @@ def test_environment_variable(name: str, text: str, field: str, value: object) -
         ({"PLUGIN_MAX_PORT": "-1"}, "PLUGIN_MAX_PORT is '-1'"),
         ({"PLUGIN_MAX_PORT": "1" * 5000}, "PLUGIN_MAX_PORT is '1111111111"),
         ({"PLUGIN_MAX_PORT": "\N{SUPERSCRIPT TWO}"}, "PLUGIN_MAX_PORT is"),
+        ({"PLUGIN_MIN_PORT": "2"}, "PLUGIN_MIN_PORT is 2, more than PLUGIN_MAX_PORT, which is 0"),
         ({"PLUGIN_MIN_PORT": "2", "PLUGIN_MAX_PORT": "1"}, "PLUGIN_MIN_PORT is 2, more than PLUGIN_MAX_PORT"),
     ],
 )
 def test_ports_that_are_none(environ: dict[str, str], message: str) -> None:
-    """A port that is no port, or an empty range, is an error with the variable and what it holds."""
+    """A port that is no port, or an empty range, is an error for whoever needs one: the variable and what it holds."""
+    found = HostEnvironment.from_environ(environ)
     with pytest.raises(HandshakeError, match=message):
-        HostEnvironment.from_environ(environ)
+        found.ports()
 
 
 @pytest.mark.parametrize(

@@ -97,8 +97,10 @@ def _private_folder(directory: str) -> Path:
     problems = []
     for parent in filter(None, dict.fromkeys((directory, temporary_directory(), SHORT_DIRECTORY))):
         try:
+            # gRPC takes an address in UTF-8 only.
+            parent.encode()
             folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
-        except OSError as error:
+        except (OSError, UnicodeEncodeError) as error:
             problems.append(str(error))
             continue
         if len(os.fsencode(folder / PRIVATE_SOCKET)) <= MAX_PATH:

@@ -2,7 +2,8 @@
 
 `HostEnvironment.from_environ` reads the mapping that it is given (the process's environment), `HandshakeLine` is the
 answer, both for the plugin that writes it and for the host that reads it. Values that Go's own plugins read past
-(a version that is no number) are read past here; values that they stop at (a port that is no number) are errors.
+(a version that is no number) are read past here; values that they stop at (a port that is no number, where a TCP
+listener is made) are errors.
 """
 
 import base64
@@ -39,8 +40,8 @@ class HostEnvironment:
 
     cookie_ok: bool
     protocol_versions: tuple[int, ...]
-    min_port: int
-    max_port: int
+    min_port: str
+    max_port: str
     client_cert: str
     multiplex_grpc: bool
     socket_dir: str
@@ -48,25 +49,29 @@ class HostEnvironment:
 
     @classmethod
     def from_environ(cls, environ: Mapping[str, str]) -> "HostEnvironment":
-        """Read the environment; what is absent is 0, empty or False.
-
-        Raises:
-            HandshakeError: a port is not a port, or the range is empty.
-
-        """
-        min_port, max_port = _port(environ, "PLUGIN_MIN_PORT"), _port(environ, "PLUGIN_MAX_PORT")
-        if min_port > max_port:
-            raise HandshakeError(f"PLUGIN_MIN_PORT is {min_port}, more than PLUGIN_MAX_PORT, which is {max_port}")
+        """Read the environment; what is absent is empty or False."""
         return cls(
             cookie_ok=environ.get(COOKIE_NAME) == COOKIE_VALUE,
             protocol_versions=_versions(environ.get("PLUGIN_PROTOCOL_VERSIONS", "")),
-            min_port=min_port,
-            max_port=max_port,
+            min_port=environ.get("PLUGIN_MIN_PORT", ""),
+            max_port=environ.get("PLUGIN_MAX_PORT", ""),
             client_cert=environ.get("PLUGIN_CLIENT_CERT", ""),
             multiplex_grpc=environ.get("PLUGIN_MULTIPLEX_GRPC", "").lower() in {"1", "t", "true"},
             socket_dir=environ.get("PLUGIN_UNIX_SOCKET_DIR", ""),
             socket_group=environ.get("PLUGIN_UNIX_SOCKET_GROUP", ""),
         )
+
+    def ports(self) -> range:
+        """Return the ports for a TCP listener, 0 (any) for a host that names none.
+
+        Raises:
+            HandshakeError: a port is not a port, or the range is empty.
+
+        """
+        least, most = _port("PLUGIN_MIN_PORT", self.min_port), _port("PLUGIN_MAX_PORT", self.max_port)
+        if least > most:
+            raise HandshakeError(f"PLUGIN_MIN_PORT is {least}, more than PLUGIN_MAX_PORT, which is {most}")
+        return range(least, most + 1)
 
     def app_version(self, ours: Collection[int] = APP_VERSIONS) -> int:
         """Return the highest version that both have, else our lowest: the host then says what does not fit."""
@@ -142,8 +147,7 @@ def _certificate(text: str) -> bytes:
         raise HandshakeError(f"the plugin's certificate is no base64: {error}") from error
 
 
-def _port(environ: Mapping[str, str], name: str) -> int:
-    text = environ.get(name, "")
+def _port(name: str, text: str) -> int:
     if not text:
         return 0
     if not _is_number(text) or int(text) > _MAX_PORT:
