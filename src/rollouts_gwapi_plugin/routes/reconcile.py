@@ -336,7 +336,16 @@ def _finish(
     stands = weighted or not record.empty
     route = mark_in_progress(route, standing.desired.label, standing.desired.rollout, standing=stands)
     check_limits(standing.route, route, standing.kind, scope.most_rules, scope.most_matches)
-    return Outcome(route, record, (*managed.notes, *_old_entries(standing)))
+    return Outcome(route, record, (*managed.notes, *_old_entries(standing), *_look_alikes(standing)))
+
+
+def _look_alikes(standing: Standing) -> tuple[Note, ...]:
+    text = (
+        "{}: rule {} has neither name nor record, and looks like one of managed route {}; it is left alone."
+        " If it is not yours, rollouts-gwapi-plugin adopt makes it the plugin's, which removes it with the others"
+    )
+    found = standing.look_alikes() if standing.kind.match is not None else ()
+    return tuple(Note("LookAlikeLeft", text.format(standing.route, index, name)) for index, name in found)
 
 
 def _old_entries(standing: Standing) -> tuple[Note, ...]:

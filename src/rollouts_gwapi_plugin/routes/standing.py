@@ -17,6 +17,8 @@ from rollouts_gwapi_plugin.routes.managed import (
     Owned,
     Purpose,
     base_name,
+    has_headers_of,
+    only_canary,
     ownership,
     record_of_rule,
     settled_entries,
@@ -77,6 +79,16 @@ class Standing:
         found = {owner.name for owner in self.owners if owner is not None}
         settled = settled_entries(self.route, self.desired, self.view)
         return tuple(name for name in self.view.legacy if name in settled and name not in found)
+
+    def look_alikes(self) -> tuple[tuple[int, str], ...]:
+        """Return the rules without name and record that look like a header route's, with its name (D7)."""
+        return tuple(
+            (index, name)
+            for index, (rule, owner) in enumerate(zip(self.route.rules, self.owners, strict=True))
+            if owner is None and rule.name is None and only_canary(rule, self.desired, self.namespace)
+            for name in self.desired.managed_names
+            if has_headers_of(rule, self.desired.all_steps, name)
+        )
 
     def owned_rules(self) -> list[tuple[Owned, Rule]]:
         """Return our rules with whose they are, in order."""
