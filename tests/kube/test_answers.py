@@ -178,6 +178,7 @@ def test_server_text_is_cut(status: StatusMaker) -> None:
         ({"retry-after": "3"}, {}, 3.0),
         ({"retry-after": "Fri, 31 Dec 1999 23:59:59 GMT"}, {}, None),
         ({}, {"kind": "Status", "details": {"retryAfterSeconds": 2}}, 2.0),
+        ({}, {"kind": "Status", "details": {"retryAfterSeconds": 10**400}}, 24 * 3600.0),
         ({}, {"kind": "Status", "details": None}, None),
         ({}, {}, None),
     ],

@@ -106,6 +106,39 @@ def test_pod_without_a_token_says_so(tmp_path: Path) -> None:
         find(tmp_path, {"KUBERNETES_SERVICE_HOST": "10.0.0.1"})
 
 
+# A name longer than any file system takes: the question whether it is there fails, as in a folder that is not ours.
+UNREACHABLE = "x" * 5000
+
+
+def test_a_home_folder_that_can_not_be_reached_is_told(tmp_path: Path) -> None:
+    """A home that can't be looked into is as good as none, and the reason is said."""
+    with pytest.raises(errors.ConfigError, match=r"\.kube/config can't be reached \(File name too long\)"):
+        find(tmp_path, {"HOME": f"/{UNREACHABLE}"})
+
+
+def test_a_pods_folder_that_can_not_be_reached_is_told(tmp_path: Path) -> None:
+    """The same for the folder of the service account."""
+    with pytest.raises(errors.ConfigError, match=r"/token can't be reached \(File name too long\); allow the pod"):
+        find(tmp_path, {"KUBERNETES_SERVICE_HOST": "10.0.0.1"}, tmp_path / UNREACHABLE)
+
+
+def test_a_user_without_a_home_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without HOME and without an entry in passwd there is no home folder, and no traceback."""
+    monkeypatch.delenv("HOME", raising=False)
+    monkeypatch.setattr("pwd.getpwuid", lambda uid: {}[uid])
+    with pytest.raises(errors.ConfigError, match=r"~/\.kube/config does not exist"):
+        load_cluster_config(environ={})
+
+
+@pytest.mark.parametrize(
+    ("path", "message"), [(f"/{UNREACHABLE}", "File name too long"), ("~no-such-user/config", "home")]
+)
+def test_a_named_file_that_can_not_be_reached_is_told(tmp_path: Path, path: str, message: str) -> None:
+    """A kubeconfig that was named and can't be looked for is an error of ours."""
+    with pytest.raises(errors.ConfigError, match=message):
+        find(tmp_path, {"KUBECONFIG": path})
+
+
 @pytest.mark.parametrize("content", [None, b"", b"not a certificate"])
 def test_pod_without_a_usable_ca_file_says_so(tmp_path: Path, pod: Path, content: bytes | None) -> None:
     """A missing or broken CA file is an error: the server is never trusted without it."""

@@ -63,6 +63,25 @@ def test_list_of_nothing(api: Any, connect: Connect, routes: ResourceType, reply
     assert connect(api).list(routes, "shop", deadline=soon()) == []
 
 
+@pytest.mark.parametrize("items", [5, {"a": 1}, "ab", [{}, None], [["a", "b"]]])
+def test_list_of_what_is_no_object(api: Any, connect: Connect, routes: ResourceType, reply: Any, items: Any) -> None:
+    """What is no list of objects is not the API server's answer, and told as such."""
+    api.script.append(reply(200, {"items": items}))
+    with pytest.raises(errors.Unavailable, match="items are not a list of objects"):
+        connect(api).list(routes, "shop", deadline=soon())
+
+
+def test_what_no_address_can_hold_is_not_sent(api: Any, connect: Connect, routes: ResourceType) -> None:
+    """Half a surrogate pair, which a configuration's JSON can spell, ends the call with a reason."""
+    client = connect(api)
+    with pytest.raises(errors.Invalid, match="half a surrogate pair"):
+        client.get(routes, "shop", "web\ud800", deadline=soon())
+    with pytest.raises(errors.Invalid, match="half a surrogate pair"):
+        client.list(routes, "shop", label_selector="a=\ud800", deadline=soon())
+
+    assert api.requests == []
+
+
 @pytest.mark.parametrize("dry_run", [False, True])
 def test_put_is_conditional_and_owned(api: Any, connect: Connect, routes: ResourceType, *, dry_run: bool) -> None:
     """A write is one PUT of the whole object under its resourceVersion and our field manager."""

@@ -188,6 +188,32 @@ def test_proxy_of_another_scheme_is_refused(tmp_path: Path, connect: Connect) ->
         connect(load_kubeconfig(path, None))
 
 
+@pytest.mark.parametrize("url", ["http://user:hidden@x:abc", "http://user:hidden@[::bad", "http://user:hidden@x:99999"])
+def test_proxy_that_is_no_address_is_told_without_its_password(tmp_path: Path, connect: Connect, url: str) -> None:
+    """What is no address is an error of the kubeconfig, and its password is nowhere in it."""
+    path = write(tmp_path / "config", {"server": "http://x", "proxy-url": url})
+    with pytest.raises(errors.ConfigError, match="no address with a host and a port") as caught:
+        connect(load_kubeconfig(path, None))
+
+    assert "hidden" not in str(caught.value)
+    assert caught.value.__cause__ is None
+
+
+def test_names_and_passwords_are_sent_in_utf8(tmp_path: Path, proxy: Any, some_api: Any, connect: Connect) -> None:
+    """As kubectl sends them, to the API server and to the proxy."""
+    cluster = {"server": some_api.url, "proxy-url": f"http://%C3%A9:%E2%82%AC@127.0.0.1:{proxy.server_port}"}
+    path = Path(write(tmp_path / "config", cluster))
+    content = json.loads(path.read_text())
+    content["users"] = [{"name": "u", "user": {"username": "é", "password": "€"}}]
+    path.write_text(json.dumps(content))
+    config = load_kubeconfig(str(path), None)
+    ask(connect(config))
+    expected = "Basic " + base64.b64encode("é:€".encode()).decode()
+
+    assert config.credentials.authorization() == expected
+    assert [authorization for _, _, authorization in proxy.seen] == [expected]
+
+
 def test_proxy_of_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The environment's proxy is used as kubectl does: not for loopback, not for NO_PROXY (a network, too)."""
     for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "REQUEST_METHOD"):

@@ -28,6 +28,8 @@ from rollouts_gwapi_plugin.model.kube import ResourceType
 # The API server lists every reason for a refusal; the first ones say enough, and the message must fit a log line.
 MAX_SERVER_TEXT = 600
 MAX_CAUSES = 6
+# No call waits for so long, whatever it is told.
+MAX_RETRY_AFTER = 24 * 3600
 _RBAC_REFUSAL = re.compile(r'User "(?P<user>[^"]*)" cannot ')
 _HTML_TITLE = re.compile(r"<title>(.*?)</title>", re.IGNORECASE | re.DOTALL)
 _TAG = re.compile(r"<[^>]*>")
@@ -86,7 +88,8 @@ class Answer:
         if text.isdecimal():
             return float(text)
         seconds = _mapping(self.status_object.get("details")).get("retryAfterSeconds")
-        return float(seconds) if isinstance(seconds, int) and seconds > 0 else None
+        # A number of any length is JSON, but not a float.
+        return float(min(seconds, MAX_RETRY_AFTER)) if isinstance(seconds, int) and seconds > 0 else None
 
 
 def one_line(text: str, limit: int = MAX_SERVER_TEXT) -> str:

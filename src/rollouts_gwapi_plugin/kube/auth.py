@@ -113,20 +113,38 @@ def load_cluster_config(
     if named:
         return _from_kubeconfig(named, context, named_by="" if kubeconfig else "KUBECONFIG")
     in_pod = bool(environ.get("KUBERNETES_SERVICE_HOST"))
-    if in_pod and not context and (service_account / "token").exists():
+    if in_pod and not context and not _missing(service_account / "token"):
         return in_cluster(environ, service_account)
-    default = Path(environ.get("HOME") or "~").expanduser() / ".kube" / "config"
-    if default.is_file():
+    default = _home(environ) / ".kube" / "config"
+    missing = _missing(default)
+    if not missing:
         return _from_kubeconfig(str(default), context, named_by="")
     if in_pod and not context:
         raise ConfigError(
-            f"no way to an API server: this is a pod (KUBERNETES_SERVICE_HOST is set) but {service_account}/token is "
-            "missing; allow the pod its token (automountServiceAccountToken) or set KUBECONFIG"
+            f"no way to an API server: this is a pod (KUBERNETES_SERVICE_HOST is set) but {service_account}/token "
+            f"{_missing(service_account / 'token')}; allow the pod its token (automountServiceAccountToken) or set "
+            "KUBECONFIG"
         )
     raise ConfigError(
         f"no way to an API server: KUBECONFIG is not set, this is not a pod (no KUBERNETES_SERVICE_HOST) and {default} "
-        "does not exist; name a kubeconfig file"
+        f"{missing}; name a kubeconfig file"
     )
+
+
+def _home(environ: Mapping[str, str]) -> Path:
+    try:
+        return Path(environ.get("HOME") or "~").expanduser()
+    except RuntimeError:
+        # No HOME, and a user without an entry in passwd: there is no home, and nothing in it.
+        return Path("~")
+
+
+def _missing(path: Path) -> str:
+    """Return why a file is not there for us, empty where it is."""
+    try:
+        return "" if path.is_file() else "does not exist"
+    except OSError as error:
+        return f"can't be reached ({error.strerror or error})"
 
 
 def in_cluster(environ: Mapping[str, str], folder: Path) -> ClusterConfig:

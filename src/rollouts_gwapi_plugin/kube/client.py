@@ -9,7 +9,7 @@ import json
 from urllib.parse import quote, urlencode
 
 from rollouts_gwapi_plugin import __version__
-from rollouts_gwapi_plugin.errors import Invalid
+from rollouts_gwapi_plugin.errors import Invalid, Unavailable
 from rollouts_gwapi_plugin.kube.answers import Answer, Operation
 from rollouts_gwapi_plugin.kube.auth import ClusterConfig
 from rollouts_gwapi_plugin.kube.call import Call, Line, OnRequest, ignore_request
@@ -58,9 +58,14 @@ class KubeClient:
     ) -> list[JsonObject]:
         """Return the objects of a namespace that the selector takes; each says its kind, as a single read does."""
         query = {"labelSelector": label_selector} if label_selector else {}
-        answer = self._run(Operation("list", resource, namespace), query=query, deadline=deadline)
+        operation = Operation("list", resource, namespace)
+        items = self._run(operation, query=query, deadline=deadline).get("items") or []
+        if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
+            raise Unavailable(
+                f"{operation}: the answer's items are not a list of objects, so it is not the API server's"
+            )
         named = {"apiVersion": resource.api_version, "kind": resource.kind}
-        return [{**named, **item} for item in answer.get("items") or []]
+        return [{**named, **item} for item in items]
 
     def put(self, resource: ResourceType, obj: JsonObject, *, dry_run: bool = False, deadline: Deadline) -> JsonObject:
         """Write the whole object under the resourceVersion in it, and return what the API server made of it.
@@ -125,7 +130,10 @@ class KubeClient:
         body: JsonObject | None = None,
         deadline: Deadline,
     ) -> JsonObject:
-        target = _target(operation) + (f"?{urlencode(query)}" if query else "")
+        try:
+            target = _target(operation) + (f"?{urlencode(query)}" if query else "")
+        except UnicodeEncodeError as error:
+            raise Invalid(f"{operation}: not sent, since half a surrogate pair can't be part of an address") from error
         # Escaped, so that text with lone surrogates (a host's broken UTF-8) can't fail here.
         content = None if body is None else json.dumps(body, separators=(",", ":")).encode("ascii")
         used = ""

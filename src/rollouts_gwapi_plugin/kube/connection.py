@@ -179,13 +179,19 @@ def _manager(config: ClusterConfig, context: ssl.SSLContext | None) -> urllib3.P
 
 
 def _proxy_manager(config: ClusterConfig, options: dict[str, object]) -> urllib3.PoolManager:
-    parts = urlsplit(config.proxy_url)
-    if parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise ConfigError(f"the proxy-url of {config.source} is no http or https address (scheme {parts.scheme!r})")
-    headers = None
-    if parts.username:
-        headers = make_headers(proxy_basic_auth=f"{unquote(parts.username)}:{unquote(parts.password or '')}")
-    return urllib3.ProxyManager(config.proxy_url, proxy_headers=headers, **options)  # type: ignore[arg-type]  # as above
+    try:
+        parts = urlsplit(config.proxy_url)
+        if parts.scheme not in {"http", "https"} or not parts.hostname:
+            raise ConfigError(f"the proxy-url of {config.source} is no http or https address (scheme {parts.scheme!r})")
+        headers = None
+        if parts.username:
+            user = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+            # A header's text is sent as Latin-1, and UTF-8 is what Go sends.
+            headers = make_headers(proxy_basic_auth=user.encode().decode("latin-1"))
+        return urllib3.ProxyManager(config.proxy_url, proxy_headers=headers, **options)  # type: ignore[arg-type]  # as above
+    except (exceptions.LocationParseError, ValueError):
+        # Their texts may quote the address, and so a password.
+        raise ConfigError(f"the proxy-url of {config.source} is no address with a host and a port") from None
 
 
 def _read(response: urllib3.BaseHTTPResponse) -> bytes:

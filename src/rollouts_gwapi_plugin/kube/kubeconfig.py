@@ -128,6 +128,10 @@ def _select(source: _Source) -> _Selected:
         cluster = merged["clusters"].get_with_name(chosen["cluster"]).value["cluster"]
         _check_insecure(source, cluster.get("insecure-skip-tls-verify", False))
         impersonate = _impersonation(source, entry)
+        for name in ("username", "password"):
+            if isinstance(entry.get(name), str):
+                # The loader sends Latin-1, kubectl UTF-8.
+                entry[name] = entry[name].encode().decode("latin-1")
     return _Selected(merged, context, chosen.get("namespace") or "default", entry, impersonate)
 
 
@@ -152,10 +156,10 @@ def _check_insecure(source: _Source, value: object) -> None:
 
 
 def _merge(source: _Source) -> Any:
-    paths = [Path(path).expanduser() for path in source.paths.split(ENV_KUBECONFIG_PATH_SEPARATOR) if path]
-    if not any(path.exists() for path in paths):
-        raise source.wrong("there is no such file")
     with _loader_errors(source):
+        paths = [Path(path).expanduser() for path in source.paths.split(ENV_KUBECONFIG_PATH_SEPARATOR) if path]
+        if not any(path.exists() for path in paths):
+            raise source.wrong("there is no such file")
         merged = KubeConfigMerger(source.paths).config  # type: ignore[no-untyped-call]  # ships no types
         if merged is None or not isinstance(merged.value, dict):
             raise source.wrong("it is empty")
@@ -169,7 +173,8 @@ def _loader_errors(source: _Source) -> Iterator[None]:
         yield
     except ConfigException as error:
         raise source.wrong(error) from error
-    except OSError as error:
+    # A RuntimeError: `~` where there is no home.
+    except (OSError, RuntimeError) as error:
         raise source.wrong(error) from error
     except yaml.YAMLError as error:
         # The text of a YAML error quotes the file, which may hold a token: only the place is told.
