@@ -51,7 +51,7 @@ def make_executable(target: Path, architecture: Architecture, options: Options) 
         hashlib.sha256(content).hexdigest(),
         len(content),
         sum(layer.size_on_disk for layer in layers),
-        sum(layer.files for layer in layers),
+        sum(len(layer.files) for layer in layers),
     )
 
 
@@ -63,6 +63,7 @@ def make_launcher(target: Path, architecture: Architecture, layers: list[Layer])
         shutil.copytree(LAUNCHER, source, ignore=shutil.ignore_patterns("*_test.go"))
         (source / "payload" / "tree.tar.zst").write_bytes(b"".join(layer.packed for layer in layers))
         (source / "payload" / "identity").write_text(payload.identity(layers))
+        (source / "payload" / "files").write_text(payload.listing(layers))
         environment = {
             **os.environ,
             "CGO_ENABLED": "0",

@@ -24,10 +24,10 @@ LEVEL_RELEASE = 19
 
 @dataclass(frozen=True)
 class Layer:
-    """A packed tree."""
+    """A packed tree, and the bytes of each file in it."""
 
     packed: bytes
-    files: int
+    files: dict[str, int]
     size_on_disk: int
 
 
@@ -35,6 +35,7 @@ def pack(tree: Path, *, level: int, last: bool) -> Layer:
     """Pack everything below a folder; the last layer ends the archive."""
     paths = sorted(tree.rglob("*"), key=lambda path: (not path.is_dir(), path.suffix, path.relative_to(tree).parts))
     plain = io.BytesIO()
+    files = {}
     size = 0
     with tarfile.open(fileobj=plain, mode="w", format=tarfile.USTAR_FORMAT) as archive:
         for path in paths:
@@ -46,7 +47,7 @@ def pack(tree: Path, *, level: int, last: bool) -> Layer:
                 size += BLOCK
             else:
                 content = path.read_bytes()
-                entry.size = len(content)
+                entry.size = files[entry.name] = len(content)
                 archive.addfile(entry, io.BytesIO(content))
                 size += -(-len(content) // BLOCK) * BLOCK
         end = archive.offset
@@ -55,10 +56,15 @@ def pack(tree: Path, *, level: int, last: bool) -> Layer:
         level, window_log=WINDOW_LOG, write_checksum=True, write_content_size=True
     )
     packed = zstandard.ZstdCompressor(compression_params=parameters).compress(body)
-    return Layer(packed, sum(not path.is_dir() for path in paths), size)
+    return Layer(packed, files, size)
 
 
 def identity(layers: list[Layer]) -> str:
-    """Write what the launcher knows without unpacking: the tree's name, its bytes on disk, its files."""
+    """Write what the launcher knows without unpacking: the tree's name, its bytes on disk."""
     digest = hashlib.sha256(b"".join(layer.packed for layer in layers)).hexdigest()
-    return f"{digest[:24]} {sum(layer.size_on_disk for layer in layers)} {sum(layer.files for layer in layers)}\n"
+    return f"{digest[:24]} {sum(layer.size_on_disk for layer in layers)}\n"
+
+
+def listing(layers: list[Layer]) -> str:
+    """Write what the launcher compares a tree with at each start: a line `BYTES PATH` for each file."""
+    return "".join(f"{size} {name}\n" for layer in layers for name, size in layer.files.items())

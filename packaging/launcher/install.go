@@ -18,6 +18,9 @@ const installedName = "rollouts-gwapi-plugin"
 
 // install writes the result for people: the digest that the controller's configuration can pin, and the path.
 func install(directory string, out io.Writer) error {
+	if directory == "" { // an unset variable in a manifest, not the current folder
+		return failf(exitNoDirectory, "install needs the directory to copy to, and was given an empty name")
+	}
 	own, err := os.Open("/proc/self/exe")
 	if err != nil {
 		path, lost := ownPath(os.Args[0])

@@ -2,8 +2,10 @@ package main
 
 import (
 	"errors"
+	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -67,6 +69,11 @@ func TestHostEnvironment(t *testing.T) {
 		"TLS, which needs more":   {with("PLUGIN_CLIENT_CERT", "PEM"), nil, false},
 		"gRPC, which needs more":  {with("", ""), []string{"--transport", "grpc"}, false},
 		"gRPC, with an equals":    {with("", ""), []string{"--transport=grpc"}, false},
+		"gRPC, with one dash":     {with("", ""), []string{"-transport=grpc"}, false},
+		"gRPC, taken back":        {with("", ""), []string{"--transport=grpc", "--transport", "netrpc"}, true},
+		"a name like gRPC":        {with("", ""), []string{"--plugin-name=acme/grpc-router"}, true},
+		"a value like gRPC":       {with("", ""), []string{"--plugin-name", "grpc"}, true},
+		"a flag without a value":  {with("", ""), []string{"--transport"}, true},
 		"sockets in a folder":     {with("PLUGIN_UNIX_SOCKET_DIR", "/run"), nil, true},
 		"version among several":   {with("PLUGIN_PROTOCOL_VERSIONS", "3,1"), nil, true},
 		"no protocol version set": {with("PLUGIN_PROTOCOL_VERSIONS", ""), nil, false},
@@ -75,6 +82,34 @@ func TestHostEnvironment(t *testing.T) {
 		if answered := hostFromEnvironment(given.environment, given.arguments).canBeAnswered(); answered != given.answered {
 			t.Errorf("%s: can be answered: %v", name, answered)
 		}
+	}
+}
+
+func TestASocketIsOpenToThoseTheHostNames(t *testing.T) {
+	cases := map[string]os.FileMode{"": 0o600, strconv.Itoa(os.Getegid()): 0o660}
+	for group, wanted := range cases {
+		listener, err := hostEnvironment{sockets: t.TempDir(), group: group}.listen()
+		if err != nil {
+			t.Fatal(err)
+		}
+		status, err := os.Stat(listener.Addr().String())
+		_ = listener.Close()
+		if err != nil || status.Mode().Perm() != wanted {
+			t.Errorf("group %q: %v, %v", group, status, err)
+		}
+	}
+}
+
+func TestAnUnknownGroupIsAnError(t *testing.T) {
+	folder := t.TempDir()
+
+	_, err := hostEnvironment{sockets: folder, group: "no such group"}.listen()
+
+	if err == nil || !strings.Contains(err.Error(), "no such group") {
+		t.Fatalf("an unknown group gave %v", err)
+	}
+	if left, _ := os.ReadDir(folder); len(left) != 0 {
+		t.Fatalf("left behind: %v", left)
 	}
 }
 

@@ -5,7 +5,7 @@
 //
 //  1. Find the own file (its folder is the first place for the tree, and its path names the plugin).
 //  2. Walk the candidate directories (candidates.go); in the first that can hold and execute the tree, take the one
-//     lock, unpack if the tree is not there, sweep older trees that no process uses (tree.go).
+//     lock, unpack if the tree is not there, whole (trust.go), sweep older trees that no process uses (tree.go).
 //  3. execve the bundled loader (exec.go): same pid, one process, nothing left behind but the tree.
 //
 // What must always hold: standard output is never written to except for a handshake line; no way out is silent; the
@@ -90,7 +90,7 @@ func run() error {
 	}
 	tree := carriedTree()
 	if cause := os.Getenv(failureVariable); cause != "" {
-		forgetBoot(own, tree)
+		forgetBoots(own, tree)
 		return failf(exitBrokenPlugin, "the plugin can't run: %s", cause)
 	}
 	var problems []string
@@ -100,6 +100,7 @@ func run() error {
 		if err == nil {
 			// Returns only on failure; the next directory may be executable where this one is not.
 			err = enter(root, own)
+			forgetBoot(root)
 			use.close()
 			worst = exitNotRunnable
 		}

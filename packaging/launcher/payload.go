@@ -7,8 +7,8 @@ import (
 	"io/fs"
 )
 
-// The build puts two files beside payload/README.md: `tree.tar.zst` and `identity`, one line of the tree's name
-// (a digest of the compressed file), its bytes on disk, and the count of its files.
+// The build puts three files beside payload/README.md: `tree.tar.zst`; `identity`, one line of the tree's name (a digest
+// of the compressed file) and its bytes on disk; and `files`, a line `BYTES PATH` for each file in the tree.
 //
 //go:embed payload
 var carried embed.FS
@@ -17,7 +17,7 @@ var carried embed.FS
 type tree struct {
 	name  string
 	bytes uint64
-	files int
+	files []byte
 	open  func() (io.ReadCloser, error)
 }
 
@@ -25,7 +25,10 @@ func carriedTree() tree {
 	described := tree{open: func() (io.ReadCloser, error) { return openFile("payload/tree.tar.zst") }}
 	identity, err := carried.ReadFile("payload/identity")
 	if err == nil {
-		_, err = fmt.Sscan(string(identity), &described.name, &described.bytes, &described.files)
+		_, err = fmt.Sscan(string(identity), &described.name, &described.bytes)
+	}
+	if err == nil {
+		described.files, err = carried.ReadFile("payload/files")
 	}
 	if err != nil {
 		// Only an executable that the build did not make can come here; opening says so.

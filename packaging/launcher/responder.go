@@ -6,12 +6,15 @@ import (
 	"io"
 	"net"
 	"os"
+	"os/user"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/hashicorp/yamux"
+	"golang.org/x/sys/unix"
 )
 
 // The responder is the least plugin that can tell a cause: it finishes go-plugin's handshake (netrpc) and answers
@@ -30,34 +33,83 @@ type hostEnvironment struct {
 	startedUs bool   // the magic cookie is there
 	protocol  bool   // our protocol version is accepted, and no TLS or gRPC is asked for
 	sockets   string // folder for unix sockets, if the host wants them in one
+	group     string // who else may connect to a socket there
 }
 
 func hostFromEnvironment(getenv func(string) string, arguments []string) hostEnvironment {
 	versions := strings.Split(getenv("PLUGIN_PROTOCOL_VERSIONS"), ",")
-	grpc := slices.ContainsFunc(arguments, func(argument string) bool { return strings.Contains(argument, "grpc") })
 	return hostEnvironment{
 		startedUs: getenv("ARGO_ROLLOUTS_RPC_PLUGIN") == "trafficrouter",
-		protocol:  slices.Contains(versions, "1") && getenv("PLUGIN_CLIENT_CERT") == "" && !grpc,
+		protocol:  slices.Contains(versions, "1") && getenv("PLUGIN_CLIENT_CERT") == "" && transportOf(arguments) != "grpc",
 		sockets:   getenv("PLUGIN_UNIX_SOCKET_DIR"),
+		group:     getenv("PLUGIN_UNIX_SOCKET_GROUP"),
 	}
+}
+
+// transportOf reads one flag as the program does: with one dash or two, `=` or a space; the last one counts.
+func transportOf(arguments []string) string {
+	transport := ""
+	for index, argument := range arguments {
+		name, value, joined := strings.Cut(argument, "=")
+		if name != "--transport" && name != "-transport" {
+			continue
+		}
+		if !joined && index+1 < len(arguments) {
+			value = arguments[index+1]
+		}
+		transport = value
+	}
+	return transport
 }
 
 func (h hostEnvironment) canBeAnswered() bool { return h.startedUs && h.protocol }
 
 // respond returns when the host needs us no more.
 func respond(host hostEnvironment, cause string) error {
-	// An abstract address needs no directory that can be written to, and leaves nothing behind.
-	address := fmt.Sprintf("@rollouts-gwapi-plugin-%d-%d", os.Getpid(), time.Now().UnixNano())
-	if host.sockets != "" {
-		address = filepath.Join(host.sockets, fmt.Sprintf("rollouts-gwapi-plugin-%d", os.Getpid()))
-	}
-	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: address, Net: "unix"})
+	listener, err := host.listen()
 	if err != nil {
 		return err
 	}
 	defer listener.Close()
-	fmt.Printf("1|1|unix|%s|netrpc|\n", address)
+	fmt.Printf("1|1|unix|%s|netrpc|\n", listener.Addr())
 	return serveUntilDone(listener, cause)
+}
+
+// listen opens a socket's file to our own user alone, or to the group that the host names.
+func (h hostEnvironment) listen() (*net.UnixListener, error) {
+	// An abstract address needs no directory that can be written to, and leaves nothing behind.
+	address := fmt.Sprintf("@rollouts-gwapi-plugin-%d-%d", os.Getpid(), time.Now().UnixNano())
+	if h.sockets != "" {
+		address = filepath.Join(h.sockets, fmt.Sprintf("rollouts-gwapi-plugin-%d", os.Getpid()))
+	}
+	umask := unix.Umask(0o177)
+	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: address, Net: "unix"})
+	unix.Umask(umask)
+	if err != nil || h.sockets == "" || h.group == "" {
+		return listener, err
+	}
+	if err := giveToGroup(address, h.group); err != nil {
+		_ = listener.Close()
+		return nil, fmt.Errorf("the group %q of PLUGIN_UNIX_SOCKET_GROUP: %w", h.group, err)
+	}
+	return listener, nil
+}
+
+func giveToGroup(path, group string) error {
+	number, err := strconv.Atoi(group)
+	if err != nil {
+		found, err := user.LookupGroup(group)
+		if err != nil {
+			return err
+		}
+		if number, err = strconv.Atoi(found.Gid); err != nil {
+			return err
+		}
+	}
+	if err := os.Chown(path, -1, number); err != nil {
+		return err
+	}
+	return os.Chmod(path, 0o660)
 }
 
 func serveUntilDone(listener *net.UnixListener, cause string) error {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"archive/tar"
-	"bytes"
 	"errors"
 	"io"
 	"io/fs"
@@ -22,8 +21,6 @@ const (
 	lockName      = "lock"
 	partSuffix    = ".part"
 	useSuffix     = ".use"
-	bootName      = "boot"
-	bootIDPath    = "/proc/sys/kernel/random/boot_id"
 	privateFolder = 0o700
 	privateFile   = 0o600
 )
@@ -69,16 +66,10 @@ func settle(directory string, wanted tree) (string, useMark, error) {
 	return root, mark, nil
 }
 
-// provide unpacks the tree unless it is there, whole. After a crash of the machine a renamed tree may have lost what
-// was not yet on the disk, so a tree of another boot is compared with the payload once.
+// provide unpacks the tree unless it is there, whole.
 func provide(root string, wanted tree) error {
-	_, err := os.Lstat(root)
-	if err == nil && sameBoot(root) {
-		return nil
-	}
-	if err == nil {
-		if walk(root, wanted, compareFile) == nil {
-			_ = writeBoot(root)
+	if _, err := os.Lstat(root); err == nil {
+		if whole(root, wanted) {
 			return nil
 		}
 		if err := discard(root); err != nil {
@@ -92,7 +83,7 @@ func provide(root string, wanted tree) error {
 	if err := checkRoom(filepath.Dir(root), wanted.bytes); err != nil {
 		return err
 	}
-	err = walk(part, wanted, writeFile)
+	err := walk(part, wanted, writeFile)
 	if err == nil {
 		err = writeBoot(part)
 	}
@@ -246,53 +237,4 @@ func writeFile(path string, header *tar.Header, content io.Reader) error {
 		err = closed
 	}
 	return err
-}
-
-var errDiffers = errors.New("differs from the payload")
-
-func compareFile(path string, header *tar.Header, content io.Reader) error {
-	if header.Typeflag == tar.TypeDir {
-		return nil
-	}
-	wanted, err := io.ReadAll(content)
-	if err != nil {
-		return err
-	}
-	found, err := os.ReadFile(path)
-	if err != nil {
-		return err
-	}
-	if !bytes.Equal(wanted, found) {
-		return errDiffers
-	}
-	return nil
-}
-
-// bootID is empty where /proc is not mounted; then trees are trusted across boots.
-func bootID() []byte {
-	id, err := os.ReadFile(bootIDPath)
-	if err != nil {
-		return nil
-	}
-	return bytes.TrimSpace(id)
-}
-
-func sameBoot(root string) bool {
-	id := bootID()
-	written, err := os.ReadFile(filepath.Join(root, bootName))
-	return err == nil && (id == nil || bytes.Equal(id, written))
-}
-
-func writeBoot(root string) error {
-	return os.WriteFile(filepath.Join(root, bootName), bootID(), privateFile)
-}
-
-// forgetBoot makes the next start compare the tree with the payload: its program could not run.
-func forgetBoot(own string, wanted tree) {
-	for _, directory := range candidates(own, os.Getenv) {
-		cache, err := cacheDirectory(directory)
-		if err == nil {
-			_ = os.Remove(filepath.Join(cache, wanted.name, bootName))
-		}
-	}
 }

@@ -30,6 +30,7 @@ from rollouts_gwapi_plugin.cli.main import COMMANDS
 from rollouts_gwapi_plugin.embedded.apiserver import ApiServer
 
 PLUGIN = "/plugin-bin/gatewayAPI"
+PACKAGE = "lib/python3.11/site-packages/rollouts_gwapi_plugin"
 NETRPC: dict[str, Any] = {"path": PLUGIN, "args": ["serve"]}
 # What the issue of the executable promises.
 MIB = 2**20
@@ -137,18 +138,36 @@ def test_ends_so_that_it_is_started_anew(stuck: Host) -> None:
     wait_until(lambda: stuck.do("exited")["exited"], "the end of the process", TELLING_SECONDS)
 
 
-def test_a_damaged_tree_is_mended(controller: Host, plugin_bin: Path, space: Space) -> None:
-    """A program that lost a file says so as InitPlugin's error, and the next start unpacks it anew."""
+@pytest.fixture
+def tree(controller: Host, plugin_bin: Path, space: Space) -> Path:  # noqa: ARG001 - the plugin is installed for it
+    """Give the tree that a first start unpacked."""
     assert space.run(PLUGIN, "version").returncode == 0
-    cache = cache_of(plugin_bin, USER)
-    lost = cache / trees(cache)[0] / "lib/python3.11/site-packages/rollouts_gwapi_plugin/errors.pyc"
-    lost.unlink()
+    [root] = cache_of(plugin_bin, USER).glob("*/")
+    return root
+
+
+def test_a_tree_that_lost_files_is_mended(controller: Host, tree: Path) -> None:
+    """What a start would only need later, or need to say anything at all, is there again before it is needed."""
+    os.truncate(tree / "lib/libc.so.6", 5000)
+    os.truncate(tree / "bin/python3.11", 0)
+    for name in ("transport/calls.pyc", "service/router.pyc", "cli/lint/lint_files.pyc"):
+        (tree / PACKAGE / name).unlink()
+
+    controller.started(**NETRPC)
+
+    assert (tree / PACKAGE / "cli/lint/lint_files.pyc").exists()
+
+
+def test_a_damaged_tree_is_mended(controller: Host, tree: Path) -> None:
+    """A program with a file of the right size and wrong content says so as InitPlugin's error, and is then mended."""
+    broken = tree / PACKAGE / "errors.pyc"
+    broken.write_bytes(bytes(broken.stat().st_size))
 
     told = controller.start(**NETRPC)["error"]
     controller.do("kill")
     mended = controller.start(**NETRPC)["error"]
 
-    assert "the plugin can't run: ModuleNotFoundError: No module named 'rollouts_gwapi_plugin.errors'" in told
+    assert "the plugin can't run: ImportError: bad magic number in 'rollouts_gwapi_plugin.errors'" in told
     assert "" == mended
 
 

@@ -120,3 +120,19 @@ def test_of_a_python_installation(tmp_path: Path) -> None:
 
     assert 1 == done.returncode
     assert "only the released executable can copy itself" in done.stderr
+
+
+def test_an_empty_name_is_no_directory(launchers: Launchers, tmp_path: Path) -> None:
+    """An unset variable in a manifest does not install into the current folder."""
+    done = subprocess.run(
+        [launchers.first, "install", ""],
+        cwd=tmp_path,
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=DEADLINE,
+    )
+
+    assert (EXIT_NO_DIRECTORY, "") == (done.returncode, done.stdout)
+    assert "install needs the directory" in done.stderr
+    assert [] == list(tmp_path.iterdir())

@@ -9,6 +9,7 @@ The tree in these launchers holds a probe in the loader's place, which tells how
 | no /proc                     | found by the path that it was called by            |
 | killed while unpacking       | swept; the next starts, also many at once, succeed |
 | older tree, unused / in use  | removed / kept                                     |
+| tree that lost something     | unpacked anew                                      |
 """
 
 import json
@@ -16,6 +17,7 @@ import os
 import re
 import signal
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +27,7 @@ from tests.packaging.rooms import DEADLINE, TMP, USER, Launchers, Space, cache_o
 from builder.executable import LAUNCHER
 
 EXIT_NO_DIRECTORY = 73
+EXIT_NOT_RUNNABLE = 126
 Running = list["subprocess.Popen[str]"]
 
 
@@ -232,6 +235,56 @@ def test_another_boot(launchers: Launchers, plugin_bin: Path) -> None:
     (root / "lib" / "ballast-3").write_bytes(b"")
     tell(program)
     assert (root / "lib" / "ballast-3").stat().st_size > 0
+
+
+def lose(path: Path) -> None:
+    """Remove a file, as a cleaner of temporary directories does."""
+    path.unlink()
+
+
+def empty(path: Path) -> None:
+    """Take a file's content."""
+    os.truncate(path, 0)
+
+
+def replace(path: Path) -> None:
+    """Put a link to an equal file in a file's place."""
+    path.rename(path.with_name("elsewhere"))
+    path.symlink_to("elsewhere")
+
+
+@pytest.mark.parametrize("damage", [lose, empty, replace])
+@pytest.mark.parametrize("name", ["bin/rollouts-gwapi", "lib/ballast-3", "version"])
+def test_a_damaged_tree(launchers: Launchers, plugin_bin: Path, name: str, damage: Callable[[Path], None]) -> None:
+    """A tree that a file is missing from, or is shorter in, is unpacked anew by the next start, in the same boot."""
+    program = install(launchers.first, plugin_bin)
+    tell(program)
+    [root] = cache_of(plugin_bin).glob("*/")
+    before = (root / name).read_bytes()
+    damage(root / name)
+
+    told = tell(program)
+
+    assert str(root / "main.pyc") in told["arguments"]
+    assert before == (root / name).read_bytes()
+    assert not (root / name).is_symlink()
+    assert [root.name] == trees(cache_of(plugin_bin))
+
+
+def test_a_loader_that_cannot_be_executed(launchers: Launchers, plugin_bin: Path, space: Space) -> None:
+    """Damage that no size shows is found by the start after the one that fails."""
+    install(launchers.first, plugin_bin)
+    space.run("/plugin-bin/plugin", "tell")
+    [root] = cache_of(plugin_bin, USER).glob("*/")
+    loader = root / "bin" / "rollouts-gwapi"
+    loader.write_bytes(bytes(loader.stat().st_size))
+
+    failed = space.run("/plugin-bin/plugin", "tell")
+    mended = space.run("/plugin-bin/plugin", "tell")
+
+    assert (EXIT_NOT_RUNNABLE, "") == (failed.returncode, failed.stdout)
+    assert "exec format error" in failed.stderr
+    assert 0 == mended.returncode, mended.stderr
 
 
 @pytest.mark.parametrize(
