@@ -27,12 +27,15 @@ A message says what was tried, on which object, what was found and what to do. F
 all: `shown`, `cut` and `cause`.
 """
 
+import re
 from typing import Final
 
 # As much of a foreign value as a message shows: enough to find it, and a line stays a line.
 MAX_SHOWN: Final = 80
 # As much of a foreign error's text: its beginning says what is wrong; pydantic's goes on for every field.
 MAX_CAUSE: Final = 200
+# Where pydantic explains its kinds of errors: nothing for who reads of a broken value.
+_PYDANTICS_PAGE: Final = re.compile(r"\s+For further information visit \S+")
 
 
 def shown(value: object) -> str:
@@ -46,8 +49,9 @@ def cut(text: str) -> str:
 
 
 def cause(error: Exception) -> str:
-    """Return kind and text of a foreign error for a message."""
-    return f"{type(error).__name__}: {str(error)[:MAX_CAUSE]}"
+    """Return kind and text of a foreign error for a message, in one line."""
+    text = " ".join(_PYDANTICS_PAGE.sub("", str(error)).split())
+    return f"{type(error).__name__}: {text[:MAX_CAUSE]}"
 
 
 class PluginError(Exception):

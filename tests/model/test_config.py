@@ -252,3 +252,16 @@ def test_any_json_is_a_configuration_or_a_config_error(raw: Any) -> None:
             parse_config(json.dumps(raw), KEY)
     else:
         assert config == parse_config(json.dumps(raw), KEY)
+
+
+@pytest.mark.parametrize(
+    ("raw", "hint"),
+    [
+        ({"httpRout": "web"}, "; 'httpRout' is not known (is 'httpRoute' meant?)"),
+        ({"HTTPROUT": "web", "zzz": 1}, "; 'HTTPROUT' is not known (is 'httpRoute' meant?), 'zzz' is not known"),
+        ({}, f"plugins[{KEY!r}]"),
+    ],
+)
+def test_without_any_route_the_mistyped_key_is_named(raw: Any, hint: str) -> None:
+    """It may be why there is none; the key that is meant is named beside it."""
+    assert error_of(raw).endswith(hint)

@@ -103,6 +103,7 @@ def test_no_label_without_its_key() -> None:
     [
         ({}, "No RouteTable configured. At least one of routeTableSelector.name"),
         ({"routeTableSelector": {"namespace": "gw"}}, "No RouteTable configured"),
+        ({"routeTableNam": "t"}, "'routeTableNam' is not known (is 'routeTableName' meant?)"),
         ({"routeTableName": 3}, "routeTableName: found 3, a string expected"),
         ({"routeTableName": "t", "zeroWeight": "drop"}, "zeroWeight: \"drop\" is not allowed, 'remove' or 'keep'"),
         ({"routeTableName": "t", "destinationKind": "Pod"}, 'destinationKind: "Pod" is not allowed'),

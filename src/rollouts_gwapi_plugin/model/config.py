@@ -5,6 +5,7 @@ without case, as Go does; null is absent; unknown keys are accepted and listed i
 Whatever can't be used is a `ConfigError` with the path, the value and what was expected.
 """
 
+import difflib
 import json
 import re
 from collections.abc import Callable, Mapping
@@ -30,6 +31,8 @@ MAX_LABEL_NAME = 63
 MAX_LABEL_PREFIX = 253
 # A year: no call and no rollout waits for so long. What is longer, or infinite, means this.
 LONGEST_SECONDS = 31_536_000
+# How alike a mistyped key is to the one that is meant.
+CLOSE = 0.75
 
 
 class Section(BaseModel):
@@ -316,8 +319,20 @@ def parse_config(raw: Any, key: str) -> PluginConfig:
     config = read_config(PluginConfig, raw, key, "give it at least one route (httpRoute: <name>)")
     if not config.families:
         accepted = ", ".join(f"{f}Route, {f}Routes, {f}RouteSelector" for f in ROUTE_FAMILIES)
-        raise ConfigError(f"No routes configured. At least one of {accepted} must be set in plugins[{key!r}]")
+        raise ConfigError(
+            f"No routes configured. At least one of {accepted} must be set in plugins[{key!r}]{unknown_hint(config)}"
+        )
     return config
+
+
+def unknown_hint(config: Section) -> str:
+    """Return, for an error, the unknown keys at the top, each with the one that may be meant; empty without any."""
+    known = {name.lower(): name for name in map(to_camel, type(config).model_fields)}
+    hints = []
+    for key in sorted(config.model_extra or {}):
+        close = difflib.get_close_matches(key.lower(), known, n=1, cutoff=CLOSE)
+        hints.append(f"{cut(key)!r} is not known" + (f" (is {known[close[0]]!r} meant?)" if close else ""))
+    return f"; {', '.join(hints)}" if hints else ""
 
 
 def read_config(model: type[Config], raw: Any, key: str, way_out: str) -> Config:

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import BeforeValidator, Field, model_validator
 
 from rollouts_gwapi_plugin.errors import ConfigError
-from rollouts_gwapi_plugin.model.config import LabelSelector, OwnOptions, RouteEntry, Section, read_config
+from rollouts_gwapi_plugin.model.config import LabelSelector, OwnOptions, RouteEntry, Section, read_config, unknown_hint
 
 FAMILY: Final = "routeTable"
 MAX_PORT: Final = 65535
@@ -201,6 +201,6 @@ def parse_gloo_config(raw: Any, key: str) -> GlooConfig:
         raise ConfigError(
             "No RouteTable configured. At least one of routeTableSelector.name, routeTableSelector.labels,"
             f" routeTableSelector.matchLabels, routeTableSelector.matchExpressions, routeTableName must be set in"
-            f" plugins[{key!r}]"
+            f" plugins[{key!r}]{unknown_hint(config)}"
         )
     return config

@@ -101,8 +101,16 @@ def _of_family(
             found[entry.name] = replace(known, takes_headers=known.takes_headers or entry.use_header_routes)
         else:
             target = Target(kind, namespace, entry.name, takes_headers=entry.use_header_routes, resource=resource)
-            found[entry.name] = read_target(cluster, target, deadline)
+            found[entry.name] = _with_way_out(read_target(cluster, target, deadline))
     return list(found.values())
+
+
+def _with_way_out(target: Target) -> Target:
+    """Return a configured target; of one that is missing the error says what to do."""
+    if not target.is_deleted:
+        return target
+    text = f"{target.error}; create it, or correct its name or the namespace in the plugin's configuration"
+    return replace(target, error=NotFound(text, status=404))
 
 
 def _selected(

@@ -13,7 +13,7 @@ from rollouts_gwapi_plugin.cli.lint.step_checks import check_steps
 from rollouts_gwapi_plugin.cli.manifests import Manifest
 from rollouts_gwapi_plugin.cli.subject import read_rollout
 from rollouts_gwapi_plugin.errors import ConfigError
-from rollouts_gwapi_plugin.model.config import ROUTE_FAMILIES, PluginConfig, Section
+from rollouts_gwapi_plugin.model.config import CLOSE, ROUTE_FAMILIES, PluginConfig, Section
 from rollouts_gwapi_plugin.model.configuration import Configuration, parse_configuration
 from rollouts_gwapi_plugin.model.rollout import Rollout
 from rollouts_gwapi_plugin.model.settings import ServiceSettings
@@ -25,8 +25,6 @@ MAX_SUBDOMAIN: Final = 253
 _SUBDOMAIN = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*")
 MAX_LABEL: Final = 63
 _LABEL = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?")
-# As alike as a typing error leaves two names.
-CLOSE: Final = 0.75
 
 
 @dataclass(frozen=True)
