@@ -105,8 +105,7 @@ class Example:
         if self.name == "canary":
             return canary
         first = canary[: canary.index("kubectl apply -f examples/canary/gateway.yaml")]
-        without_its_rights = "kubectl delete clusterrole,clusterrolebinding rollouts-gwapi-plugin"
-        return [*first, without_its_rights, *commands(self.folder / "README.md", _HEADING)]
+        return [*first, *commands(self.folder / "README.md", _HEADING)]
 
 
 def _cohort(part: dict[str, Any], listener: dict[str, Any]) -> Cohort:
