@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from rollouts_gwapi_plugin.errors import HandshakeError
+from rollouts_gwapi_plugin.errors import HandshakeError, shown
 
 # The cookie says "started by Argo Rollouts, not by a person"; it is no secret.
 COOKIE_NAME: Final = "ARGO_ROLLOUTS_RPC_PLUGIN"
@@ -119,17 +119,17 @@ def parse_handshake_line(text: str) -> HandshakeLine:
     line = text.strip()
     parts = line.split("|")
     if len(text) > MAX_LINE or len(parts) < _REQUIRED_PARTS or set(line) & _LINE_ENDS:
-        raise HandshakeError(f"the plugin's first line is no go-plugin handshake: {_shown(text)}")
+        raise HandshakeError(f"the plugin's first line is no go-plugin handshake: {shown(text)}")
     core, app, network, address = parts[:_REQUIRED_PARTS]
     protocol, certificate, multiplex = (parts[_REQUIRED_PARTS:] + [""] * 3)[:3]
     if core != str(CORE_VERSION):
-        raise HandshakeError(f"the plugin has core protocol {_shown(core)}, this host has {CORE_VERSION}")
+        raise HandshakeError(f"the plugin has core protocol {shown(core)}, this host has {CORE_VERSION}")
     if not _is_number(app):
-        raise HandshakeError(f"the plugin's application protocol {_shown(app)} is not a number")
+        raise HandshakeError(f"the plugin's application protocol {shown(app)} is not a number")
     if network not in {"unix", "tcp"}:
-        raise HandshakeError(f"the plugin listens on the network {_shown(network)}, expected unix or tcp")
+        raise HandshakeError(f"the plugin listens on the network {shown(network)}, expected unix or tcp")
     if (protocol or NETRPC) not in {NETRPC, GRPC}:
-        raise HandshakeError(f"the plugin speaks {_shown(protocol)}, expected netrpc or grpc")
+        raise HandshakeError(f"the plugin speaks {shown(protocol)}, expected netrpc or grpc")
     return HandshakeLine(
         network=network,
         address=address,
@@ -151,7 +151,7 @@ def _port(name: str, text: str) -> int:
     if not text:
         return 0
     if not _is_number(text) or int(text) > _MAX_PORT:
-        raise HandshakeError(f"{name} is {_shown(text)}, expected a port from 0 to {_MAX_PORT}")
+        raise HandshakeError(f"{name} is {shown(text)}, expected a port from 0 to {_MAX_PORT}")
     return int(text)
 
 
@@ -161,8 +161,3 @@ def _versions(text: str) -> tuple[int, ...]:
 
 def _is_number(text: str) -> bool:
     return text.isascii() and text.isdigit() and len(text) <= _MAX_DIGITS
-
-
-def _shown(text: str) -> str:
-    """Return foreign text for an error message, cut so that the message stays a line."""
-    return repr(text[:80])
