@@ -54,13 +54,13 @@ format: venv ## Format and apply safe fixes
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-# Tests that start many processes, or build, are told one after another; the others share the cores. The short temporary
-# folder keeps socket paths below their limit.
-ALONE := tests/transport tests/test_serve.py tests/interop tests/packaging
+# What builds, or starts many processes, comes second: these take the cores for themselves. The short temporary folder
+# keeps socket paths below their limit.
+SHARED := --numprocesses 2 --dist loadfile --no-loadscope-reorder --basetemp $$tmp/a
+BUILDING := tests/interop tests/packaging
 test: lint ## Everything: lint, unit and property tests, Go interop, the one file, demos, a short end-to-end set
-	tmp=$$(mktemp -d /tmp/t.XXXX) && $(BIN)/pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder \
-		--basetemp $$tmp/a $(addprefix --ignore ,$(ALONE)) && rm -rf $$tmp
-	$(BIN)/pytest $(ALONE)
+	tmp=$$(mktemp -d /tmp/t.XXXX) && $(BIN)/pytest $(SHARED) $(addprefix --ignore ,$(BUILDING)) && rm -rf $$tmp
+	tmp=$$(mktemp -d /tmp/t.XXXX) && $(BIN)/pytest $(SHARED) $(BUILDING) && rm -rf $$tmp
 	$(MAKE) e2e-short
 
 # Only a KUBECONFIG that is given to make itself counts: the one of your environment may be a cluster of yours.
