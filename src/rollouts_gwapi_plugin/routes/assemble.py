@@ -71,13 +71,19 @@ class Block:
 def assemble(
     owners: Sequence[Owned | None], users: Sequence[Rule], managed: Sequence[ManagedRule], block: Block
 ) -> list[Rule]:
-    """Return the rules in order: each of the user's with what stands before it, the header block last or first."""
+    """Return the rules in order: each of the user's with what stands before it, the header block last or first.
+
+    Between a source and ours another Rollout's managed rules may stand: ours keep their place among them, or two
+    Rollouts would move each other for ever.
+    """
     rules: list[Rule] = []
     for index, rule in enumerate(users):
         before = [item for item in managed if item.before == index]
         # A header rule that matches just what a mirror rule does must be the first of the two.
         before.sort(key=lambda item: item.owned.purpose is Purpose.MIRROR)
-        rules += [*(item.rule for item in before), rule]
+        place = len(rules) - (_foreign_behind(index, owners, block.foreign) if before else 0)
+        rules[place:place] = [item.rule for item in before]
+        rules.append(rule)
     header_block = [item.rule for item in managed if item.before is None]
     if not header_block:
         return rules
@@ -98,10 +104,27 @@ def _place(owners: Sequence[Owned | None], block: Block) -> int:
     end = 0 if block.first else len(users)
     if not ours:
         return end
-    before = [index for index in users if index < ours[0]]
+    # Rules that tie with their source stand before it: the block is the first, or the last, that stand together.
+    start = ours[0]
+    if not block.first:
+        start = ours[-1]
+        while start - 1 in ours:
+            start -= 1
+    before = [index for index in users if index < start]
     outside = before if block.first else users[len(before) :]
     settled = block.stays or all(index in block.foreign for index in outside)
     return len(before) if settled else end
+
+
+def _foreign_behind(index: int, owners: Sequence[Owned | None], foreign: frozenset[int]) -> int:
+    """Return how many managed rules of others stand between ours and the user's rule of that index."""
+    end = [place for place, owner in enumerate(owners) if owner is None][index]
+    for behind, place in enumerate(range(end - 1, -1, -1)):
+        if owners[place] is not None:
+            return behind
+        if place not in foreign:
+            break
+    return 0
 
 
 def in_order(made: Sequence[tuple[Owned, Made]], names: Sequence[str]) -> list[tuple[Owned, Made]]:

@@ -55,21 +55,26 @@ class Ledger:
     def view(self, rollout: str, route: str) -> RecordView:
         """Return what a reconciler may know for this Rollout and route."""
         own = self.rollouts.get(rollout)
-        foreign = tuple(
-            mark
+        others = [
+            entries.routes[route]
             for key, entries in self.rollouts.items()
             if key != rollout and route in entries.routes
-            for records in (entries.routes[route].headers, entries.routes[route].mirrors)
-            for record in records.values()
-            for mark in record.rules
+        ]
+        foreign = tuple(
+            mark
+            for other in others
+            for records in (other.headers, other.mirrors)
+            for managed in records.values()
+            for mark in managed.rules
         )
+        experiments = tuple(dict.fromkeys(frozenset(other.experiments) for other in others))
         legacy = {
             name: places[key] for name, places in self.legacy.items() for key in (ANY_ROUTE, route) if key in places
         }
         record = own.routes.get(route, RouteRecord()) if own else RouteRecord()
         # Experiments have a key of their own: they say nothing of the Rollout's managed routes.
         known = own is not None and any(other.headers or other.mirrors for other in own.routes.values())
-        return RecordView(record, known, foreign, legacy)
+        return RecordView(record, known, foreign, experiments, legacy)
 
     def routes_of(self, rollout: str) -> tuple[str, ...]:
         """Return the routes on which something of the Rollout stands."""

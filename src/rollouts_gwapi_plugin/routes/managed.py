@@ -149,7 +149,10 @@ def _shows(claim: Claim, rule: Rule, purpose: Purpose, mark: RuleMark, sign: Sig
 def _is_foreign(claim: Claim, rule: Rule) -> bool:
     """Whether another Rollout has the rule on record: it is not ours, whatever its name is (D16)."""
     marks = [mark for mark in claim.view.foreign if rule.name in (None, mark.name)]
-    return bool(marks) and any(_print(claim, rule) in mark.fingerprints for mark in marks)
+    # Fingerprints leave out experiments: theirs the other's, which its own call may have put into the rule.
+    known = (claim.experiments, *claim.view.foreign_experiments) if marks else ()
+    prints = {fingerprint(rule, claim.route.kind, claim.namespace, experiments) for experiments in known}
+    return any(prints & set(mark.fingerprints) for mark in marks)
 
 
 def _print(claim: Claim, rule: Rule) -> str:

@@ -25,7 +25,7 @@ from rollouts_gwapi_plugin.routes.record import RecordView, RouteRecord
 from rollouts_gwapi_plugin.routes.regenerate import Managed, regenerate
 from rollouts_gwapi_plugin.routes.standing import Standing, take_apart
 from rollouts_gwapi_plugin.routes.steps import Steps, other_steps, possible_steps, refusal
-from rollouts_gwapi_plugin.routes.weights import ExperimentError, Split, split_of, unresolved, weigh
+from rollouts_gwapi_plugin.routes.weights import ExperimentError, Split, split_of, unresolved, weigh, weigh_copy
 
 
 @dataclass(frozen=True)
@@ -131,12 +131,14 @@ def give_back(route: Route, desired: Desired, view: RecordView, scope: Scope, *,
     standing = take_apart(route, replace(desired, weight=0, destinations=()), view, scope.kind)
     # Without the pair there are no weights to give back; what we added goes all the same.
     pair = _pair_or_none(standing) if weights else None
-    users = [
-        _at_rest(rule, pair, standing)
-        if pair is not None and pair.weights(rule) and standing.desired.selects(rule.name)
-        else _without_experiments(rule, standing)
-        for rule in standing.users
-    ]
+    if pair is None:
+        users = [
+            rule if index in standing.foreign else _without_experiments(rule, standing)
+            for index, rule in enumerate(standing.users)
+        ]
+    else:
+        split = split_of(standing.desired, pair, standing.recorded_experiments)
+        users = [_weighed(index, pair, split, standing) for index in range(len(standing.users))]
     given_back = route.with_rules(standing.assemble(users, ()))
     unmarked = mark_in_progress(given_back, desired.label, desired.rollout, standing=False)
     return Outcome(unmarked, standing.record_of((), users))
@@ -229,12 +231,7 @@ def _weigh_and_heal(standing: Standing, pair: Pair, scope: Scope, *, experiments
     if experiments and standing.desired.destination_problem:
         raise ExperimentError(standing.desired.destination_problem)
     split = split_of(standing.desired, pair, standing.recorded_experiments, experiments=experiments)
-    users = [
-        weigh(rule, pair, split, standing.desired)
-        if pair.weights(rule) and standing.desired.selects(rule.name)
-        else _left(rule, pair, standing)
-        for rule in standing.users
-    ]
+    users = [_weighed(index, pair, split, standing) for index in range(len(standing.users))]
     wanted, notes = _wanted(standing, scope)
 
     def finish(steps: Steps) -> Outcome:
@@ -246,6 +243,16 @@ def _weigh_and_heal(standing: Standing, pair: Pair, scope: Scope, *, experiments
         possible, told = possible_steps(wanted, standing.steps(), finish, str(standing.route))
         outcome, notes = finish(possible), (*notes, *told)
     return outcome.with_notes(*notes)
+
+
+def _weighed(index: int, pair: Pair, split: Split, standing: Standing) -> Rule:
+    """Return a rule that is not ours as it should be; another Rollout's mirror rule follows its source (D12)."""
+    rule = standing.users[index]
+    if pair.weights(rule) and standing.is_copy(index):
+        return weigh_copy(rule, pair, split, standing.desired.namespace)
+    if pair.weights(rule) and standing.is_source(index):
+        return weigh(rule, pair, split, standing.desired)
+    return rule if index in standing.foreign else _left(rule, pair, standing)
 
 
 def _left(rule: Rule, pair: Pair, standing: Standing) -> Rule:

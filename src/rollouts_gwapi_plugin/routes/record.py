@@ -93,13 +93,15 @@ class RecordView:
     """What a reconciler may know of the ledger.
 
     `known` is whether the ledger could be read and has an entry of this Rollout; where it has not, rules are recognised
-    by their generated names (D7). `foreign` are other Rollouts' marks on the same route, `legacy` the Go plugin's old
-    entries (managed route -> index of a rule).
+    by their generated names (D7). `foreign` are other Rollouts' marks on the same route, `foreign_experiments` the sets
+    of experiment backends that their fingerprints may leave out, `legacy` the Go plugin's old entries (managed route ->
+    index of a rule).
     """
 
     record: RouteRecord = RouteRecord()
     known: bool = False
     foreign: tuple[RuleMark, ...] = ()
+    foreign_experiments: tuple[frozenset[BackendIdentity], ...] = ()
     legacy: Mapping[str, int] = field(default_factory=dict)
 
 

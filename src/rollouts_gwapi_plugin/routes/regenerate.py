@@ -35,9 +35,7 @@ def regenerate(standing: Standing, users: Sequence[Rule], pair: Pair, steps: Ste
 
     """
     sources = [
-        Source(rule, index)
-        for index, rule in enumerate(users)
-        if pair.weights(rule) and standing.desired.selects(rule.name)
+        Source(rule, index) for index, rule in enumerate(users) if pair.weights(rule) and standing.is_source(index)
     ]
     mirrors = _mirrors(standing, sources, pair, steps)
     # A mirror rule would beat a header rule by a method or a longer path: header rules are made from it, too (D14).
@@ -93,9 +91,11 @@ def _overtaking(
         for item in managed
         if item.source is not None
     ]
+    # What other Rollouts' managed rules lose is no affair of the user's.
     weighted = frozenset(source.index for source in sources)
+    told = weighted | standing.foreign
     kind, route = standing.kind.kind, str(standing.route)
-    lost = overtaken(users, weighted, placed, kind)
+    lost = overtaken(users, told, placed, kind)
     families = [item.owned.name for item in managed if item.source is not None]
     crossed = crossings(users, weighted, list(zip(families, placed, strict=True)), kind)
     return (*overtaking_notes(users, lost, route), *crossing_notes(users, crossed, route))

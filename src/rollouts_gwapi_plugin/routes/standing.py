@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final
 
 from rollouts_gwapi_plugin.errors import RouteError
 from rollouts_gwapi_plugin.model.routes import BackendRef, Route, Rule
@@ -26,9 +25,6 @@ from rollouts_gwapi_plugin.routes.managed import (
 from rollouts_gwapi_plugin.routes.record import RecordView, RouteRecord, RuleMark
 from rollouts_gwapi_plugin.routes.steps import Steps, steps_there
 from rollouts_gwapi_plugin.routes.weights import Split
-
-# Other Rollouts' experiments are not known here; their header rules have none.
-NOBODY: Final[frozenset[BackendIdentity]] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -60,13 +56,29 @@ class Standing:
             RouteError: no rule has that name.
 
         """
-        selected = [rule for rule in self.users if self.desired.selects(rule.name)]
+        selected = [rule for index, rule in enumerate(self.users) if self.is_source(index)]
         if self.desired.rule_name and not selected:
             names = ", ".join(rule.name or f"{index} has no name" for index, rule in enumerate(self.users))
             raise RouteError(
                 f"{self.route}: ruleName {self.desired.rule_name!r} was not found; the rules are: {names or 'none'}"
             )
         return selected
+
+    @cached_property
+    def foreign(self) -> frozenset[int]:
+        """The places, among the rules that are not ours, of other Rollouts' managed rules."""
+        places = [index for index, owner in enumerate(self.owners) if owner is None]
+        foreign = self._foreign()
+        return frozenset(number for number, place in enumerate(places) if place in foreign)
+
+    def is_source(self, index: int) -> bool:
+        """Whether the rule of that place is to be managed: the user's, and of the configured name."""
+        return index not in self.foreign and self.desired.selects(self.users[index].name)
+
+    def is_copy(self, index: int) -> bool:
+        """Whether it is another Rollout's managed rule before such a rule: its mirror rule is a copy."""
+        behind = next((place for place in range(index, len(self.users)) if place not in self.foreign), None)
+        return index in self.foreign and behind is not None and self.is_source(behind)
 
     @cached_property
     def owned_names(self) -> frozenset[str]:
@@ -123,11 +135,16 @@ class Standing:
         """Return the places of other Rollouts' managed rules, known as ours are."""
         names = {mark.name for mark in self.view.foreign}
         prints = {print_ for mark in self.view.foreign for print_ in mark.fingerprints}
+
+        def shows(rule: Rule) -> bool:
+            """Whether it is another's by its print: theirs leave out experiments of their own."""
+            every = self.view.foreign_experiments
+            return any(fingerprint(rule, self.kind.kind, self.namespace, found) in prints for found in every)
+
         return frozenset(
             index
             for index, rule in enumerate(self.route.rules)
-            if rule.name in names
-            or (rule.name is None and prints and fingerprint(rule, self.kind.kind, self.namespace, NOBODY) in prints)
+            if rule.name in names or (rule.name is None and prints and shows(rule))
         )
 
     def record_of(
@@ -135,7 +152,9 @@ class Standing:
     ) -> RouteRecord:
         """Return the record of the managed rules and of the experiment backends in the user's rules."""
         ours = self.recorded_experiments | (split.ours if split else frozenset())
-        present = [backend_identity(ref, self.namespace) for rule in (users or self.users) for ref in rule.backends]
+        every = enumerate(users or self.users)
+        rules = [rule for index, rule in every if index not in self.foreign]
+        present = [backend_identity(ref, self.namespace) for rule in rules for ref in rule.backends]
         record = RouteRecord(experiments=tuple(dict.fromkeys(identity for identity in present if identity in ours)))
         steps = self.steps()
         for item in managed:

@@ -70,6 +70,28 @@ def weigh(rule: Rule, pair: Pair, split: Split, desired: Desired) -> Rule:
     return rule.with_backends([*backends, *wanted])
 
 
+def weigh_copy(rule: Rule, pair: Pair, split: Split, namespace: str) -> Rule:
+    """Return another Rollout's mirror rule with the split's weights.
+
+    Its backends stay, since by them its own Rollout may know it: the share of an experiment that is not there stays
+    with stable, and one that is over has no share.
+    """
+    shares = {pair.experiment(item.name, namespace): item.weight for item in split.destinations}
+    there = {backend_identity(ref, pair.route_namespace) for ref in rule.backends}
+    absent = sum(weight for identity, weight in shares.items() if identity not in there)
+
+    def weight(ref: BackendRef) -> int | None:
+        if pair.is_stable(ref):
+            return split.stable + absent
+        if pair.is_canary(ref):
+            return split.canary
+        identity = backend_identity(ref, pair.route_namespace)
+        return shares.get(identity, 0) if identity in split.ours else None
+
+    weights = [(ref, weight(ref)) for ref in rule.backends]
+    return rule.with_backends([ref if share is None else ref.with_weight(share) for ref, share in weights])
+
+
 def _same(wanted: list[BackendRef], ref: BackendRef) -> BackendRef | None:
     return next((other for other in wanted if other.name == ref.name and other.port == ref.port), None)
 
