@@ -16,7 +16,13 @@ HEADINGS = re.findall(r"^### (`.*`)$", PAGE.read_text(), re.MULTILINE)
 MODULES = ("github.com/argoproj/argo-rollouts", "github.com/hashicorp/go-plugin")
 # Where those messages are written, in the modules that the interop host is built from and in Go itself.
 FOLDERS = {
-    "github.com/argoproj/argo-rollouts": ("utils/plugin", "utils/config", "rollout/trafficrouting/plugin"),
+    "github.com/argoproj/argo-rollouts": (
+        "utils/plugin",
+        "utils/config",
+        "utils/conditions",
+        "rollout",
+        "pkg/apis/rollouts/validation",
+    ),
     "github.com/hashicorp/go-plugin": (".",),
     "": ("os", "os/exec", "syscall"),
 }
