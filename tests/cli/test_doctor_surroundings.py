@@ -199,7 +199,7 @@ def test_an_old_definition(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
 @pytest.mark.parametrize(
     ("plugins", "text"),
     [
-        (None, "warning installation: it does not exist, so a controller of this namespace starts no plugin"),
+        (None, "error installation: it does not exist, so a controller of this namespace starts no plugin"),
         ("", "error installation: it has no trafficRouterPlugins"),
         ("[", "error installation: trafficRouterPlugins is not YAML"),
         ({"name": PLUGIN_KEY}, "error installation: trafficRouterPlugins is not a list of entries"),

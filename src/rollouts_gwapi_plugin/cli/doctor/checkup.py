@@ -68,7 +68,7 @@ def _in_cluster(connection: Connection, order: Order) -> Iterator[Finding]:
             yield failed(f"Rollout {metadata['namespace']}/{metadata['name']}", "configuration", str(error))
     yield from check_kinds(connection, subjects)
     reviewer = Reviewer.of(connection, order.service_account)
-    yield from check_configuration(connection, reviewer.namespace, order.plugin_name, order.plugin_file)
+    yield from check_configuration(connection, reviewer, order.plugin_name, order.plugin_file)
     for subject in subjects:
         yield from _of_rollout(connection, subject, reviewer)
     yield from _gone(connection, subjects, order.plugin_name)

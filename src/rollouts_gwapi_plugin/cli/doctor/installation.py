@@ -5,7 +5,6 @@ The controller checks a SHA-256 of what it downloads, and nothing of what file:/
 
 import hashlib
 import os
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -13,14 +12,14 @@ from typing import Any, Final
 import yaml
 
 from rollouts_gwapi_plugin.cli.connection import Connection
+from rollouts_gwapi_plugin.cli.doctor.access import Reviewer
+from rollouts_gwapi_plugin.cli.doctor.plugin_entries import KEY, SHA256, check_entries
 from rollouts_gwapi_plugin.cli.findings import Finding, failed, noted, passed, warned
 from rollouts_gwapi_plugin.errors import NotFound, PluginError
 from rollouts_gwapi_plugin.model.kube import CONFIG_MAPS
 from rollouts_gwapi_plugin.service.plugin_key import KNOWN_KEYS
 
 CONFIG_MAP: Final = "argo-rollouts-config"
-KEY: Final = "trafficRouterPlugins"
-_SHA256 = re.compile(r"[0-9a-fA-F]{64}")
 # e_machine of an ELF file, at this place in its header.
 _MACHINE_AT: Final = 18
 _HEADER: Final = 20
@@ -55,7 +54,7 @@ def check_sum(name: str, found: str, wanted: str | None) -> Iterator[Finding]:
     """Compare a SHA-256 with what it has to be."""
     if wanted is None:
         yield noted(name, "sha256", found)
-    elif not _SHA256.fullmatch(wanted):
+    elif not SHA256.fullmatch(wanted):
         yield failed(name, "sha256", f"{wanted!r} is no SHA-256: 64 hexadecimal digits and nothing else are expected")
     elif wanted.lower() != found:
         yield failed(name, "sha256", f"it is {found}, and should be {wanted.lower()}: this is another file")
@@ -64,15 +63,20 @@ def check_sum(name: str, found: str, wanted: str | None) -> Iterator[Finding]:
 
 
 def check_configuration(
-    connection: Connection, namespace: str, plugin_name: str | None, file: Path | None
+    connection: Connection, reviewer: Reviewer, plugin_name: str | None, file: Path | None
 ) -> Iterator[Finding]:
     """Check what the controller's ConfigMap says of the plugin; with a file, its sum there is that file's."""
+    namespace = reviewer.namespace
     name = f"ConfigMap {namespace}/{CONFIG_MAP}"
     try:
         found = connection.cluster.client.get(CONFIG_MAPS, namespace, CONFIG_MAP, deadline=connection.deadline())
     except NotFound:
-        text = "it does not exist, so a controller of this namespace starts no plugin (--service-account names another)"
-        yield warned(name, "installation", text)
+        text = (
+            "it does not exist, so a controller of this namespace starts no plugin, and every Rollout that names one"
+            " fails with `unable to find plugin` (--service-account names another)"
+        )
+        # One's own namespace need not be the controller's.
+        yield (failed if reviewer.name else warned)(name, "installation", text)
         return
     except PluginError as error:
         yield noted(name, "installation", f"it can't be read: {error}")
@@ -83,35 +87,25 @@ def check_configuration(
         return
     try:
         entries = yaml.safe_load(plugins)
-    except yaml.YAMLError as error:
-        yield failed(name, "installation", f"{KEY} is not YAML: {getattr(error, 'problem', error)}")
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        problem = "nested too deeply" if isinstance(error, RecursionError) else getattr(error, "problem", error)
+        yield failed(name, "installation", f"{KEY} is not YAML: {problem}")
         return
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
         yield failed(name, "installation", f"{KEY} is not a list of entries with name and location")
         return
-    yield from _entries(name, entries, [plugin_name] if plugin_name else list(KNOWN_KEYS))
+    yield from check_entries(name, entries, [plugin_name] if plugin_name else list(KNOWN_KEYS))
     if file is not None:
         yield from _same_sum(name, entries, file)
-
-
-def _entries(name: str, entries: list[dict[str, Any]], wanted: list[str]) -> Iterator[Finding]:
-    names = [str(entry.get("name", "")) for entry in entries]
-    for entry in entries:
-        key, sum_ = str(entry.get("name", "")), entry.get("sha256")
-        if key.count("/") != 1 or key.startswith("/") or key.endswith("/"):
-            yield failed(name, "installation", f"{KEY}: name {key!r} is not ORG/NAME: the controller refuses to start")
-        if sum_ is not None and not _SHA256.fullmatch(str(sum_)):
-            yield failed(name, "installation", f"{KEY}: {key}: sha256 {sum_!r} is no SHA-256 of 64 hexadecimal digits")
-        if key in wanted:
-            yield passed(name, "installation", f"{key} is at {entry.get('location', '(no location)')}")
-    if not set(names) & set(wanted):
-        present = ", ".join(names) or "none"
-        yield failed(name, "installation", f"{KEY} has no entry {' or '.join(wanted)}; its entries: {present}")
 
 
 def _same_sum(name: str, entries: list[dict[str, Any]], file: Path) -> Iterator[Finding]:
     for entry in entries:
         location, sum_ = str(entry.get("location", "")), entry.get("sha256")
         if sum_ and location.startswith("file://") and Path(location.removeprefix("file://")).name == file.name:
-            found = hashlib.sha256(file.read_bytes()).hexdigest()
+            try:
+                found = hashlib.sha256(file.read_bytes()).hexdigest()
+            except OSError:
+                # Told where the file itself is checked.
+                return
             yield from check_sum(f"{name}: {entry.get('name')}", found, str(sum_))

@@ -1,0 +1,103 @@
+"""The entries of `trafficRouterPlugins`: what the controller, or the plugin that it starts, would refuse (C131, C132).
+
+One entry that can't be used keeps the controller from starting any plugin, so all are checked, whosever they are; the
+arguments only of the plugin that was asked for.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+from urllib.parse import SplitResult, urlsplit
+
+from rollouts_gwapi_plugin.cli.findings import Finding, failed, passed
+from rollouts_gwapi_plugin.errors import ConfigError, cut
+from rollouts_gwapi_plugin.model.base import JsonObject
+from rollouts_gwapi_plugin.transport import flags
+
+KEY: Final = "trafficRouterPlugins"
+SHA256: Final = re.compile(r"[0-9a-fA-F]{64}")
+# A path from the controller's working folder is written with one of these in the place of the host.
+_RELATIVE: Final = frozenset({".", ".."})
+
+
+def check_entries(subject: str, entries: Sequence[JsonObject], wanted: Sequence[str]) -> Iterator[Finding]:
+    """Check all entries; for each wanted one that can be used say where the plugin is."""
+    # Go reads the keys without case.
+    lowered = [{str(key).lower(): value for key, value in entry.items()} for entry in entries]
+    names = [entry.get("name") for entry in lowered]
+    for index, entry in enumerate(lowered):
+        name = entry.get("name")
+        wrong = [*_wrong(entry), *(_wrong_arguments(entry.get("args")) if name in wanted else ())]
+        if name is not None and name in names[:index]:
+            wrong.append("it is there more than once; which one is started is not certain")
+        for text in wrong:
+            yield failed(subject, "installation", f"{KEY}: {f'{name}: {text}' if _is_name(name) else text}")
+        if name in wanted and not wrong:
+            yield passed(subject, "installation", f"{name} is at {entry['location']}")
+    if not set(wanted) & {name for name in names if isinstance(name, str)}:
+        present = ", ".join(str(name) for name in names) or "none"
+        yield failed(subject, "installation", f"{KEY} has no entry {' or '.join(wanted)}; its entries: {present}")
+
+
+def _is_name(name: Any) -> bool:
+    return isinstance(name, str) and name.count("/") == 1 and all(name.split("/"))
+
+
+def _wrong(entry: JsonObject) -> Iterator[str]:
+    name, sum_ = entry.get("name"), entry.get("sha256")
+    if not _is_name(name):
+        yield f"name {_told(name)} is not ORG/NAME: the controller refuses to start"
+    if sum_ is not None and not (isinstance(sum_, str) and SHA256.fullmatch(sum_)):
+        yield f"sha256 {_told(sum_)} is no SHA-256 of 64 hexadecimal digits"
+    yield from _wrong_location(entry.get("location"))
+
+
+def _wrong_location(location: Any) -> Iterator[str]:
+    expected = "file:///PATH, https://… or http://… is expected"
+    if location is None:
+        yield f"it has no location; {expected}"
+        return
+    if not isinstance(location, str):
+        yield f"location {_told(location)} is no text; {expected}"
+        return
+    try:
+        parts = urlsplit(location)
+    except ValueError as error:
+        yield f"location {_told(location)} is no address: {error}"
+        return
+    if parts.scheme == "file":
+        yield from _wrong_file(location, parts)
+    elif parts.scheme not in {"http", "https"} or not parts.netloc:
+        hint = f"; is file://{location} meant?" if location.startswith("/") else ""
+        yield f"location {_told(location)}: {expected}{hint}"
+
+
+def _wrong_file(location: str, parts: SplitResult) -> Iterator[str]:
+    absolute = not parts.netloc and parts.path.startswith("/") and parts.path != "/"
+    if absolute or parts.netloc in _RELATIVE:
+        return
+    meant = f"; is file:///{parts.netloc}{parts.path} meant?" if parts.netloc else ""
+    yield f"location {_told(location)} has no absolute path{meant}"
+
+
+def _wrong_arguments(arguments: Any) -> Iterator[str]:
+    if arguments is None:
+        return
+    if not isinstance(arguments, list) or not all(isinstance(one, str) for one in arguments):
+        yield f"args {_told(arguments)} is no list of texts"
+        return
+    if set(arguments) & {"-h", "-help", "--help"}:
+        yield "args ask for help; the plugin prints it and ends"
+        return
+    try:
+        found = flags.parse(arguments)
+    except ConfigError as error:
+        yield f"args: {error}"
+        return
+    if found.transport != "netrpc":
+        yield f"args: the transport is {found.transport}; the stock controller speaks netrpc"
+
+
+def _told(value: Any) -> str:
+    """Return a value of which the type may be what is wrong."""
+    return cut(repr(value))
