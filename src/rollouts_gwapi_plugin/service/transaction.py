@@ -84,9 +84,9 @@ class Transaction:
     deadline: Deadline
     compute: Compute
     has_reason: Reason
+    settled: Settled = lambda _route, _view: frozenset()
     # Whether the call is about weights: managed routes that the API server refuses must not hold them back.
     sets_weights: bool = False
-    settled: Settled = lambda _route, _view: frozenset()
 
     def prepare(self, target: Target) -> Outcome:
         """Compute without writing: what is wrong with a route is found before the first write (D21).

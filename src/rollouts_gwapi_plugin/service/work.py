@@ -131,8 +131,8 @@ class Work:
             self.deadline,
             labelled,
             self.has_reason,
-            self.sets_weights,
             lambda route, view: settled_entries(route, self.desired, view),
+            self.sets_weights,
         )
 
     def write(self, target: Target, transaction: Transaction) -> Done:
