@@ -40,7 +40,7 @@ def test_the_documentation_has_every_reason() -> None:
     """docs/metrics.md lists the reasons that the source has, and no others, each once."""
     text = PAGE.read_text().partition("\n## Events\n")[2]
     rows = re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE)
-    in_log = re.findall(r"`([A-Z]\w+)` \(", text.partition("Only the log has these")[2])
+    in_log = re.findall(r"`([A-Z]\w+)`\s\(", text.partition("Only the log has these")[2])
 
     assert sorted({*said()}) == sorted([*rows, *in_log])
     assert rows == sorted(rows)
