@@ -31,6 +31,13 @@ def closing(redirections: str, *command: str) -> list[str]:
 
 
 @pytest.fixture
+def folder() -> Iterator[Path]:
+    """Make a folder whose path leaves room for a socket's name, wherever pytest keeps its own."""
+    with tempfile.TemporaryDirectory(prefix="p-", dir=SHORT_DIRECTORY) as path:
+        yield Path(path)
+
+
+@pytest.fixture
 def odd_folder() -> Iterator[Path]:
     """Make a folder with a short path whose name is no UTF-8."""
     with tempfile.TemporaryDirectory(prefix="p-", suffix=os.fsdecode(b"-\xff"), dir=SHORT_DIRECTORY) as path:
@@ -55,10 +62,11 @@ def test_without_standard_output_there_is_no_host(
 
 
 def test_without_standard_error_it_serves_and_is_silent(
-    start_plugin: "StartPlugin", plugin_process: ModuleType
+    start_plugin: "StartPlugin", plugin_process: ModuleType, folder: Path
 ) -> None:
     """Nobody hears the log; in particular not the host, behind the handshake line."""
-    plugin = start_plugin(command=closing("2>&-", sys.executable, str(plugin_process.STUB)))
+    command = closing("2>&-", sys.executable, str(plugin_process.STUB))
+    plugin = start_plugin(command=command, environ={"PLUGIN_UNIX_SOCKET_DIR": str(folder)})
     address = plugin.handshake().address
     plugin.wait_calls("build", 1)
     with socket.socket(socket.AF_UNIX) as sock:
@@ -105,9 +113,11 @@ def test_a_folder_whose_name_is_no_utf8(
         {"PLUGIN_MIN_PORT": "2", "PLUGIN_MAX_PORT": "1"},
     ],
 )
-def test_ports_do_not_matter_to_a_unix_socket(start_plugin: "StartPlugin", ports: dict[str, str | None]) -> None:
+def test_ports_do_not_matter_to_a_unix_socket(
+    start_plugin: "StartPlugin", folder: Path, ports: dict[str, str | None]
+) -> None:
     """As Go's plugins on Linux: ports that are none stop it where it would listen on one, and nowhere else."""
-    plugin = start_plugin(environ=ports)
+    plugin = start_plugin(environ={**ports, "PLUGIN_UNIX_SOCKET_DIR": str(folder)})
     tcp = start_plugin(environ={**ports, "PLUGIN_UNIX_SOCKET_DIR": "/nonexistent"})
 
     assert plugin.handshake().network == "unix"
