@@ -82,8 +82,9 @@ fuzz: venv ## Mutate golden bytes against the wire codecs (FUZZ_SECONDS=60, FUZZ
 soak: venv ## Let the stateful property live long, on other examples than `make test` (STATEFUL_EXAMPLES=5000)
 	HYPOTHESIS_RANDOM=1 STATEFUL_EXAMPLES=$(or $(STATEFUL_EXAMPLES),5000) $(BIN)/pytest tests/stateful --timeout 36000
 
+# Not --quiet: mkdocs does not count the warnings that it does not show.
 docs: venv ## Build the documentation site; a broken link fails
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 bench: venv ## Measure the plugin under Go's host, and the gob decoder (BENCH_CALLS=10000)
 	$(BIN)/python bench/bench_gob.py
