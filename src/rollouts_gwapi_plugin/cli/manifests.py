@@ -19,6 +19,8 @@ from rollouts_gwapi_plugin.model.base import JsonObject
 STANDARD_INPUT = Path("-")
 DEFINITION = "CustomResourceDefinition"
 SUFFIXES = frozenset({".yaml", ".yml", ".json"})
+# No object of the API is nested so deeply, and recursion has its limits.
+MAX_DEPTH = 100
 # What only the API server gives to an object.
 SERVER_FIELDS = frozenset(
     {"uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "selfLink", "ownerReferences"}
@@ -87,12 +89,15 @@ def as_new(value: JsonObject) -> JsonObject:
 
 def _of_file(path: Path) -> Iterator[Manifest]:
     try:
-        text = sys.stdin.read() if path == STANDARD_INPUT else path.read_text(encoding="utf-8")
+        # Not by the locale's encoding, which the text of standard input would have.
+        text = (sys.stdin.buffer.read() if path == STANDARD_INPUT else path.read_bytes()).decode()
         documents = list(yaml.load_all(text, Loader=_loader()))
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         place = f", line {mark.line + 1}" if mark else ""
         raise ConfigError(f"{path}{place}: this is not YAML: {getattr(error, 'problem', None) or error}") from error
+    except RecursionError as error:
+        raise ConfigError(f"{path}: this is nested too deeply") from error
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path}: this is not UTF-8 text") from error
     except OSError as error:
@@ -100,7 +105,33 @@ def _of_file(path: Path) -> Iterator[Manifest]:
     for number, document in enumerate(documents, start=1):
         where = f"{path}, document {number}" if len(documents) > 1 else str(path)
         if document is not None:
+            _check_depth(document, where)
             yield from _objects(document, where)
+
+
+def _check_depth(document: Any, where: str) -> None:
+    """Refuse what is nested in itself, by an anchor of YAML, or too deeply: no JSON could say it, no API takes it."""
+    entered: set[int] = set()
+    above: dict[int, None] = {}
+    # Each value is met twice: before what is in it, and after.
+    waiting: list[tuple[Any, bool]] = [(document, False)]
+    while waiting:
+        value, done = waiting.pop()
+        if done:
+            del above[id(value)]
+            continue
+        if not isinstance(value, dict | list):
+            continue
+        if id(value) in above:
+            raise ConfigError(f"{where}: this contains itself (an anchor of YAML is used within what it names)")
+        if id(value) in entered:
+            continue
+        entered.add(id(value))
+        above[id(value)] = None
+        if len(above) > MAX_DEPTH:
+            raise ConfigError(f"{where}: this is nested too deeply")
+        waiting.append((value, True))
+        waiting += [(item, False) for item in (value.values() if isinstance(value, dict) else value)]
 
 
 def _objects(document: Any, where: str) -> Iterator[Manifest]:

@@ -52,7 +52,7 @@ class Section(BaseModel):
         if not isinstance(value, Mapping):
             return value
         known = cls._by_lower_name
-        return {known.get(key.lower(), key): item for key, item in value.items() if item is not None}
+        return {known.get(str(key).lower(), str(key)): item for key, item in value.items() if item is not None}
 
     @property
     def unknown_keys(self) -> tuple[str, ...]:

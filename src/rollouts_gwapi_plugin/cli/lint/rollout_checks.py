@@ -11,6 +11,7 @@ from pydantic.alias_generators import to_camel
 from rollouts_gwapi_plugin.cli.findings import Finding, Severity, failed, noted, passed, warned
 from rollouts_gwapi_plugin.cli.lint.step_checks import check_steps
 from rollouts_gwapi_plugin.cli.manifests import Manifest
+from rollouts_gwapi_plugin.cli.rollout_types import check_types
 from rollouts_gwapi_plugin.cli.subject import read_rollout
 from rollouts_gwapi_plugin.errors import ConfigError
 from rollouts_gwapi_plugin.model.config import CLOSE, ROUTE_FAMILIES, PluginConfig, Section
@@ -41,6 +42,7 @@ def lint_rollout(manifest: Manifest, plugin_name: str | None) -> LintedRollout:
     subject = f"{manifest} ({manifest.where})"
     try:
         rollout = read_rollout(manifest.value)
+        check_types(manifest.value)
         if rollout.spec.strategy.canary is None:
             text = "it has no canary strategy, so no plugin is called for it"
             return LintedRollout((noted(subject, "plugin", text),))

@@ -7,9 +7,12 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
 
+from rollouts_gwapi_plugin.cli.rollout_types import check_types
 from rollouts_gwapi_plugin.cli.subject import unreadable
 from rollouts_gwapi_plugin.embedded.host.rollout import seconds
+from rollouts_gwapi_plugin.errors import shown
 from rollouts_gwapi_plugin.model.base import Frozen, JsonObject
+from rollouts_gwapi_plugin.model.rollout import MAX_REVISION_DIGITS, REVISION_ANNOTATION
 
 
 def _none_to_empty(value: Any) -> Any:
@@ -67,7 +70,19 @@ class _Spec(Frozen):
     strategy: _Strategy
 
 
+def _number(annotations: Any) -> Any:
+    text = (annotations or {}).get(REVISION_ANNOTATION, "1")
+    if not text.isdecimal() or len(text) > MAX_REVISION_DIGITS:
+        raise ValueError(f"{REVISION_ANNOTATION} {shown(text)} is no number; only the controller writes it")
+    return annotations
+
+
+class _Metadata(Frozen):
+    annotations: Annotated[dict[str, str] | None, AfterValidator(_number)] = None
+
+
 class _Played(Frozen):
+    metadata: _Metadata
     spec: _Spec
 
 
@@ -78,6 +93,7 @@ def check_played(raw: JsonObject) -> None:
         ConfigError: a field that the controller reads is not what Argo Rollouts takes.
 
     """
+    check_types(raw)
     try:
         _Played.model_validate(raw)
     except ValidationError as error:
