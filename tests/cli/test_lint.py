@@ -61,7 +61,7 @@ def test_a_sound_rollout_on_its_route(lint: Lint) -> None:
     assert code == 0
     assert lines == [
         f"ok configuration: the configuration under '{PLUGIN_KEY}' and 4 steps are in order",
-        "ok steps: all steps can be taken; the route has 1 rules, at most 2 on the way",
+        "ok steps: all steps can be taken; the route has 1 rule, at most 2 on the way",
     ]
 
 
@@ -161,7 +161,7 @@ def test_names_that_kubernetes_refuses(lint: Lint, config: Any, text: str) -> No
         ),
         (
             lambda canary: canary["trafficRouting"].update(plugins={"argoproj-labs/gatewayApi": {"httpRoute": "web"}}),
-            "warning plugin: trafficRouting.plugins has 'argoproj-labs/gatewayApi', which is nobody's key; is 'ar",
+            "error plugin: trafficRouting.plugins has 'argoproj-labs/gatewayApi', which is nobody's key; is 'ar",
         ),
         (
             lambda canary: canary["trafficRouting"].update(plugins={"other/router": {}}),
@@ -322,7 +322,7 @@ def test_routes_by_selector_and_missing_ones(lint: Lint) -> None:
 
     assert code == 0
     assert "warning route: HTTPRoute shop/absent is not among the files" in lines
-    assert "ok steps: all steps can be taken; the route has 1 rules, at most 1 on the way" in lines
+    assert "ok steps: all steps can be taken; the route has 1 rule, at most 1 on the way" in lines
 
 
 def test_a_broken_route(lint: Lint) -> None:

@@ -261,10 +261,6 @@ def test_a_route_from_a_cluster(simulate: Simulate) -> None:
     [
         ([route(rule("s1"))], (), "error: one Rollout is needed, the files have none"),
         ([rollout(), rollout()], (), "error: one Rollout is needed, the files have Rollout shop/web, Rollout shop/web"),
-        ([rollout()], ("--call", "frobnicate"), "error: --call 'frobnicate' is no call; there are set-weight=N"),
-        ([rollout()], ("--call", "set-weight=x"), "error: --call 'set-weight=x' is no call"),
-        ([rollout()], ("--call", "set-weight=-1"), "error: --call 'set-weight=-1' is no call"),
-        ([rollout()], ("--call", f"set-weight={'9' * 5000}"), "error: --call 'set-weight=999"),
         (
             [rollout()],
             ("--call", "set-header-route=a"),
@@ -293,7 +289,6 @@ def test_a_route_from_a_cluster(simulate: Simulate) -> None:
             (),
             "error: Rollout shop/web: spec.template.spec.containers: found '[]'",
         ),
-        ([rollout()], ("--abort-after", "0"), "error: --abort-after 0: the Rollout has 0 steps"),
         (
             [rollout(trafficRouting={"plugins": {}})],
             (),

@@ -56,6 +56,11 @@ def show_difference(to: Console, text: str) -> None:
         to.print(Text(f"    {line}", style=_DIFF_STYLES.get(line[:1], "")), soft_wrap=True)
 
 
+def counted(number: int, noun: str) -> str:
+    """Return a number with what is counted, in the right form."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def joined(parts: Iterable[str], none: str = "-") -> str:
     """Return the parts in one cell."""
     return ", ".join(parts) or none

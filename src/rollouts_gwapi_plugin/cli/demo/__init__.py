@@ -68,6 +68,9 @@ def demo(  # noqa: PLR0913 - one argument an option
 
     command = (plugin,) if plugin else (*_own_command(), "--transport", transport)
     options = Options(command, speed or (FAST_SPEED if fast else SPEED))
+    if name not in example_names():
+        text = f"there is no example {name!r} to play; there are {', '.join(example_names())}"
+        raise click.BadParameter(text, param_hint="--example")
     play = Play(load_example(name), options)
     with make_view(play, plain=plain) as view:
         result = play.run(view.say)

@@ -52,6 +52,11 @@ def doctor(  # noqa: PLR0913 - one argument an option
 
     if sha256 is not None and plugin_file is None:
         raise click.UsageError("--sha256 goes with --plugin-file")
+    parts = service_account.split("/")
+    if not all(parts) or len(parts) > 2:  # noqa: PLR2004 - namespace and name
+        raise click.BadParameter(
+            f"{service_account!r} is no NS/NAME of a service account", param_hint="--service-account"
+        )
     order = Order(place, rollouts, service_account, plugin_name, plugin_file, sha256)
     findings = check_up(order)
     report(findings, output)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rollouts_gwapi_plugin.cli.connection import Connection, connected
+from rollouts_gwapi_plugin.cli.controller_versions import needed_versions
 from rollouts_gwapi_plugin.cli.doctor.access import Reviewer, check_rights
 from rollouts_gwapi_plugin.cli.doctor.installation import check_configuration, check_file
 from rollouts_gwapi_plugin.cli.doctor.kinds import check_kinds
@@ -78,6 +79,8 @@ def _of_rollout(connection: Connection, subject: Subject, reviewer: Reviewer) ->
     name = f"Rollout {subject.key}"
     for key in subject.config.unknown_keys:
         yield warned(name, "configuration", f"{key} is no key that this plugin knows, and has no effect (see `lint`)")
+    if subject.rollout is not None:
+        yield from needed_versions(subject.rollout, name)
     yield from check_rights(subject, reviewer)
     try:
         routes = survey(connection, subject)

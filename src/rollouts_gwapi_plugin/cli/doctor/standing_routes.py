@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from rollouts_gwapi_plugin.cli.connection import Connection
 from rollouts_gwapi_plugin.cli.findings import Finding, Severity, failed, noted, passed, warned
+from rollouts_gwapi_plugin.cli.printing import counted
 from rollouts_gwapi_plugin.cli.rehearsal import Act, Rehearsal, rehearsal_findings, rule_counts, together
 from rollouts_gwapi_plugin.cli.standing import RouteFound
 from rollouts_gwapi_plugin.cli.subject import Subject
@@ -57,11 +58,17 @@ def _configured(subject: Subject, found: RouteFound, acts: Sequence[Act]) -> Ite
         yield failed(name, "pair", found.pair_error)
         return
     weighted = [rule.place for rule in found.rules if rule.weighted]
-    yield passed(name, "pair", f"{' and '.join(found.pair)} are in rules {', '.join(weighted)}")
+    yield passed(name, "pair", f"{' and '.join(found.pair)} are in {_places(weighted)}")
     yield from _gateways(subject, found.route)
     yield from _label(subject, found.route)
     if acts:
         yield from _rehearsed(found.route, acts)
+
+
+def _places(places: Sequence[str]) -> str:
+    """Return the places of rules, so that rule 0 is not read as none."""
+    text = f"{'rule' if len(places) == 1 else 'rules'} {', '.join(places)}"
+    return f"{text} (counted from 0)" if all(place.isdecimal() for place in places) else text
 
 
 def _gateways(subject: Subject, route: Route) -> Iterator[Finding]:
@@ -105,7 +112,7 @@ def _rehearsed(route: Route, acts: Sequence[Act]) -> Iterator[Finding]:
     yield from findings
     if not any(finding.severity is Severity.ERROR for finding in findings):
         now, most = rule_counts(route, acts)
-        yield passed(str(route), "steps", f"all can be taken; {now} rules now, at most {most} on the way")
+        yield passed(str(route), "steps", f"all can be taken; {counted(now, 'rule')} now, at most {most} on the way")
 
 
 def _takers(subject: Subject, routes: Sequence[RouteFound]) -> Iterator[Finding]:

@@ -19,7 +19,8 @@ def lint_manifests(manifests: Sequence[Manifest], plugin_name: str | None) -> li
     rollouts = [manifest for manifest in manifests if manifest.kind == "Rollout"]
     if not rollouts:
         kinds = ", ".join(sorted({manifest.kind for manifest in manifests})) or "nothing"
-        raise ConfigError(f"there is no Rollout in the files (found: {kinds})")
+        hint = "" if manifests else "; folders are not searched below"
+        raise ConfigError(f"there is no Rollout in the files (found: {kinds}){hint}")
     findings: list[Finding] = []
     for manifest in rollouts:
         linted = lint_rollout(manifest, plugin_name)

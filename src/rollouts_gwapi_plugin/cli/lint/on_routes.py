@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from rollouts_gwapi_plugin.cli.findings import Finding, Severity, failed, noted, passed, warned
 from rollouts_gwapi_plugin.cli.manifests import Manifest
+from rollouts_gwapi_plugin.cli.printing import counted
 from rollouts_gwapi_plugin.cli.rehearsal import Act, Rehearsal, kinds_of, rehearsal_findings, rule_counts, together
 from rollouts_gwapi_plugin.embedded.apiserver.selectors import label_selector
 from rollouts_gwapi_plugin.errors import RouteError
@@ -43,7 +44,7 @@ def lint_on_routes(
             found = next((one for one in routes if _name(one) == entry.name), None)
             if found is None:
                 text = f"{kind.kind} {namespace}/{entry.name} is not among the files"
-                yield warned(subject, "route", text)
+                yield warned(subject, "route", text + _namesake(manifests, kind, entry.name))
                 all_known = False
                 continue
             wants = entry.use_header_routes or chosen.get(entry.name, (found, False))[1]
@@ -62,6 +63,16 @@ def lint_on_routes(
         yield from _findings(replace(play, acts=acts))
 
 
+def _namesake(manifests: Sequence[Manifest], kind: RouteKind, name: str) -> str:
+    """Return a hint where a route of the name is in another namespace."""
+    for one in manifests:
+        if one.kind == kind.kind and _name(one) == name:
+            namespace = one.value["metadata"].get("namespace", "")
+            if _is_of(one, kind, namespace):
+                return f"; {namespace}/{name} is: is namespace: {namespace} meant?"
+    return ""
+
+
 @dataclass(frozen=True)
 class _Play:
     """All steps, played on one route."""
@@ -76,7 +87,7 @@ def _findings(play: _Play) -> list[Finding]:
     findings = [*_version(play.route, play.kind, play.subject), *rehearsal_findings(play.acts, play.subject)]
     if not any(finding.severity is Severity.ERROR for finding in findings):
         now, most = rule_counts(play.route, play.acts)
-        text = f"all steps can be taken; the route has {now} rules, at most {most} on the way"
+        text = f"all steps can be taken; the route has {counted(now, 'rule')}, at most {most} on the way"
         findings.append(passed(play.subject, "steps", text))
     return findings
 

@@ -8,9 +8,11 @@ from typing import Final
 
 from pydantic.alias_generators import to_camel
 
+from rollouts_gwapi_plugin.cli.controller_versions import needed_versions
 from rollouts_gwapi_plugin.cli.findings import Finding, Severity, failed, noted, passed, warned
 from rollouts_gwapi_plugin.cli.lint.step_checks import check_steps
 from rollouts_gwapi_plugin.cli.manifests import Manifest
+from rollouts_gwapi_plugin.cli.printing import counted
 from rollouts_gwapi_plugin.cli.rollout_types import check_types
 from rollouts_gwapi_plugin.cli.subject import read_rollout
 from rollouts_gwapi_plugin.errors import ConfigError
@@ -59,6 +61,7 @@ def lint_rollout(manifest: Manifest, plugin_name: str | None) -> LintedRollout:
         *_names(rollout, config, key, subject),
         *_header_switches(config, subject),
         *check_steps(rollout, manifest.value, config, subject),
+        *needed_versions(rollout, subject),
     ]
     try:
         base_desired(rollout, config)
@@ -66,7 +69,7 @@ def lint_rollout(manifest: Manifest, plugin_name: str | None) -> LintedRollout:
         findings.append(failed(subject, "configuration", str(error)))
         return LintedRollout(tuple(findings))
     if not any(finding.severity in {Severity.WARNING, Severity.ERROR} for finding in findings):
-        text = f"the configuration under {key!r} and {len(rollout.canary.steps)} steps are in order"
+        text = f"the configuration under {key!r} and {counted(len(rollout.canary.steps), 'step')} are in order"
         findings.append(passed(subject, "configuration", text))
     return LintedRollout(tuple(findings), rollout, config)
 
@@ -81,7 +84,8 @@ def _without_plugin(rollout: Rollout, subject: str, plugin_name: str | None) -> 
         if close:
             meant = next(name for name in wanted if name.lower() == close[0])
             text = f"trafficRouting.plugins has {key!r}, which is nobody's key; is {meant!r} meant?"
-            return warned(subject, "plugin", text)
+            # In another case it can only be meant for this plugin, and every call would fail.
+            return (failed if key.lower() == close[0] else warned)(subject, "plugin", text)
     present = ", ".join(plugins) or "none"
     text = f"it does not name this plugin (keys looked for: {', '.join(wanted)}; its plugins: {present})"
     return noted(subject, "plugin", text)

@@ -4,6 +4,8 @@ import json
 from collections.abc import Sequence
 from typing import Any, Final
 
+import click
+
 from rollouts_gwapi_plugin.cli.rehearsal import raw_steps
 from rollouts_gwapi_plugin.cli.simulate.stage import Stage
 from rollouts_gwapi_plugin.embedded.host.cluster import Call
@@ -21,7 +23,8 @@ def make_calls(stage: Stage, raw: JsonObject, texts: Sequence[str]) -> None:
     """Make the calls; the Rollout stands at the step of the last managed route that was set.
 
     Raises:
-        ConfigError: a text is no call, or names a managed route that no step sets.
+        BadParameter: a text is no call.
+        ConfigError: a text names a managed route that no step sets.
 
     """
     index = 0
@@ -41,7 +44,7 @@ def make_calls(stage: Stage, raw: JsonObject, texts: Sequence[str]) -> None:
         elif text == "remove-managed-routes":
             stage.call(Call("RemoveManagedRoutes", {"rollout": rollout}))
         else:
-            raise ConfigError(f"--call {shown(text)} is no call; there are {', '.join(_ALL)}")
+            raise click.BadParameter(f"{shown(text)} is no call; there are {', '.join(_ALL)}", param_hint="--call")
 
 
 def _in_update(raw: JsonObject, index: int, version: int) -> JsonObject:

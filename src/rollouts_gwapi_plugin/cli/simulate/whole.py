@@ -3,7 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import click
+
 from rollouts_gwapi_plugin.cli.manifests import Manifest
+from rollouts_gwapi_plugin.cli.printing import counted
 from rollouts_gwapi_plugin.cli.simulate.played import check_played
 from rollouts_gwapi_plugin.cli.simulate.single_calls import make_calls
 from rollouts_gwapi_plugin.cli.simulate.stage import Made, Stage, changes_between
@@ -41,6 +44,7 @@ def run(manifests: Sequence[Manifest], wish: Wish) -> Simulation:
     """Simulate.
 
     Raises:
+        BadParameter: the command line does not fit the Rollout.
         ConfigError: there is not one Rollout among the manifests, or what it says can't be played.
 
     """
@@ -55,9 +59,8 @@ def run(manifests: Sequence[Manifest], wish: Wish) -> Simulation:
     configuration(rollout, wish.plugin_name)
     check_played(raw)
     if wish.abort_after is not None and wish.abort_after >= len(rollout.canary.steps):
-        raise ConfigError(
-            f"--abort-after {wish.abort_after}: the Rollout has {len(rollout.canary.steps)} steps, from 0"
-        )
+        text = f"{wish.abort_after}: the Rollout has {counted(len(rollout.canary.steps), 'step')}, from 0"
+        raise click.BadParameter(text, param_hint="--abort-after")
     with Stage(manifests, wish.plugin_name) as stage:
         if wish.calls:
             before = stage.routes()
