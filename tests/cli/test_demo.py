@@ -91,7 +91,16 @@ def test_demo(tmp_path: Path, transport: str) -> None:
     done = subprocess.run([*command, *QUICK], capture_output=True, text=True, timeout=100, check=False)
 
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.rstrip().endswith("requests lost: 0")
+    end = done.stdout.splitlines()[-3:]
+    assert end[0] == "requests lost: 0"
+    assert re.fullmatch(
+        r"passed: \d+ requests, none lost; each share within 3 sigma \(± allowed\) of what the Rollout asked for;"
+        r" after it the route is as you wrote it",
+        end[1],
+    )
+    assert end[2].startswith("next: demo --example header-routing")
+    assert [line for line in done.stdout.splitlines() if "…" in line or line != line.rstrip()] == []
+    assert "weight 100 -> weight 0 (web-stable leads to yellow now)\n" in done.stdout
     for stage in ("weight 0", "weight 20", "weight 50", "weight 100", "promoted", "weight 100 to promoted"):
         (line,) = re.findall(rf"^ {stage} +everyone .*$", done.stdout, re.MULTILINE)
         assert line.rstrip().endswith("ok")
@@ -220,6 +229,7 @@ def test_lost_requests_fail_the_demo(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert found.return_value == 1
     assert "status 500 BackendNotFound: Service shop/gone not found" in found.output
     assert "requests lost: 0" not in found.output
+    assert "passed: " not in found.output
 
 
 def test_a_plugin_that_can_not_be_started(tmp_path: Path) -> None:

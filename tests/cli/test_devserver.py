@@ -98,10 +98,12 @@ def test_files_are_read_as_by_the_other_commands(tmp_path: Path) -> None:
 
     path = "/api/v1/namespaces/default/configmaps"
     with (
-        _running(str(tmp_path)) as (url, _),
+        _running(str(tmp_path)) as (url, process),
         urllib.request.urlopen(url + path, timeout=10) as answer,  # noqa: S310 - the URL is the server's
     ):
         found = json.load(answer)["items"]
+        assert process.stderr is not None
+        assert process.stderr.readline() == f"{tmp_path / 'values.yaml'}: passed over, no object\n"
 
     assert {one["metadata"]["name"]: one.get("data") for one in found} == {
         "dated": {"since": "2026-01-02"},

@@ -22,7 +22,12 @@ LAST_PORT = 65_535
     "--kubeconfig-out", type=click.Path(path_type=Path, dir_okay=False), help="Write a kubeconfig to this file."
 )
 @click.option("--user", default="", help="Whose token the kubeconfig holds [default: an administrator's].")
-@click.option("--rbac", is_flag=True, help="Let the Roles and bindings in FILES decide who may do what.")
+@click.option(
+    "--rbac",
+    is_flag=True,
+    help="Let the Roles and bindings in FILES decide who may do what. Goes with --tls for kubectl, which sends no token"
+    " over plain HTTP.",
+)
 def devserver(
     *, files: tuple[Path, ...], port: int, tls: bool, kubeconfig_out: Path | None, user: str, rbac: bool
 ) -> None:
@@ -32,7 +37,9 @@ def devserver(
     without a schema. Nothing is kept when it ends. It speaks JSON and YAML; clients that send protobuf (kubectl create
     configmap, the stock controller) need a real API server.
     """
-    manifests = read_manifests(files)
+    manifests = read_manifests(
+        files, passed_over=lambda where: click.echo(f"{where}: passed over, no object", err=True)
+    )
     definitions = [one.value for one in manifests if one.kind == DEFINITION]
     try:
         server = ApiServer(crds=definitions, tls=tls, port=port, rbac=rbac)

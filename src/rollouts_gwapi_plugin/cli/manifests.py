@@ -5,7 +5,7 @@ Returns each object with the place it was read from, in the files' order. What i
 """
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -64,8 +64,10 @@ class Manifest:
         return f"{self.kind} {namespace}/{name}" if namespace else f"{self.kind} {name}"
 
 
-def read_manifests(paths: Iterable[Path], *, namespace: str = "") -> list[Manifest]:
-    """Read all objects; those without a namespace get the given one.
+def read_manifests(
+    paths: Iterable[Path], *, namespace: str = "", passed_over: Callable[[str], None] = lambda _where: None
+) -> list[Manifest]:
+    """Read all objects; those without a namespace get the given one, `passed_over` what was none in a folder.
 
     Raises:
         ConfigError: a file can't be read, or holds what is no object of the API.
@@ -75,7 +77,11 @@ def read_manifests(paths: Iterable[Path], *, namespace: str = "") -> list[Manife
     for path in paths:
         if path.is_dir():
             for file in sorted(one for one in path.iterdir() if one.suffix in SUFFIXES):
-                found += [one for one in _of_file(file) if one.is_object]
+                for one in _of_file(file):
+                    if one.is_object:
+                        found.append(one)
+                    else:
+                        passed_over(one.where)
         else:
             found += [one.checked() for one in _of_file(path)]
     return [_in_namespace(manifest, namespace) for manifest in found]

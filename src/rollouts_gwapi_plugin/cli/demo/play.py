@@ -191,7 +191,11 @@ class Play:
         if before.read.stable_hash != after.stable_hash:
             self._say("promoted: the stable Service leads to the new version")
         if self._stages.news:
-            self._say(self._stages.news)
+            # All weight taken off the canary is no outage once stable is the new version.
+            now = (
+                f" ({after.services()[0]} leads to {self.version} now)" if self.version and after.fully_promoted else ""
+            )
+            self._say(self._stages.news + now)
             self._stages.news = ""
         self.state.status = "paused" if after.status.get("pauseConditions") else "progressing"
 

@@ -6,9 +6,11 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from rollouts_gwapi_plugin.cli.demo.asked import PROMOTED
 from rollouts_gwapi_plugin.cli.demo.measure import Share, Stage
 from rollouts_gwapi_plugin.cli.demo.result import Result
 from rollouts_gwapi_plugin.cli.demo.traces import RouteTrace, told
+from rollouts_gwapi_plugin.cli.printing import WIDTH_WITHOUT_TERMINAL
 
 # What the tables need. A narrower terminal wraps lines, which is better than to lose columns.
 MIN_WIDTH = 130
@@ -20,9 +22,10 @@ PAIR = 2
 def report(result: Result, plot: Path) -> None:
     """Print the report."""
     console = Console(highlight=False)
-    console.width = max(console.width if console.is_terminal else 0, MIN_WIDTH)
-    console.print(_shares(result))
-    console.print(_traces(result))
+    # A pipe has no width: nothing is to be cut there.
+    console.width = max(console.width, MIN_WIDTH) if console.is_terminal else WIDTH_WITHOUT_TERMINAL
+    _print_table(console, _shares(result))
+    _print_table(console, _traces(result))
     console.print(f"plugin started in {result.start_seconds:.2f} s; {len(result.answers)} requests in all")
     for answer in result.lost[:SHOWN_LOSSES]:
         line = f"lost at {answer.sent:.2f} s: {answer.cohort}, status {answer.status} {answer.error}"
@@ -31,6 +34,34 @@ def report(result: Result, plot: Path) -> None:
         console.print(f"wrong: {problem}", style="bold red", markup=False, soft_wrap=True)
     console.print(f"plot: {plot}", markup=False)
     console.print(f"requests lost: {len(result.lost)}", style="bold")
+    if not result.problems:
+        console.print(_verdict(result), style="bold green", markup=False, soft_wrap=True)
+        console.print(f"next: {_next(result.example.name)}", markup=False, soft_wrap=True)
+
+
+def _verdict(result: Result) -> str:
+    """Say what was checked, and nothing else."""
+    text = (
+        f"passed: {len(result.answers)} requests, none lost; each share within 3 sigma (± allowed) of what the Rollout"
+        " asked for"
+    )
+    if any(stage.held and stage.name == PROMOTED for stage in result.stages):
+        text += "; after it the route is as you wrote it"
+    return text
+
+
+def _next(name: str) -> str:
+    if name == "canary":
+        return "demo --example header-routing (testers at weight 0); --example list lists all"
+    return "demo --example list lists all examples"
+
+
+def _print_table(console: Console, table: Table) -> None:
+    """Print a table without the spaces that fill its lines."""
+    with console.capture() as captured:
+        console.print(table)
+    for line in captured.get().splitlines():
+        console.file.write(f"{line.rstrip()}\n")
 
 
 def _shares(result: Result) -> Table:
