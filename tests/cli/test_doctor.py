@@ -131,7 +131,7 @@ def test_record(sound: Town) -> None:
     shop = sound.shop
     sound.configure(managed=["canary"], steps=[{"setHeaderRoute": header_step("canary")}])
     shop.header("canary")
-    assert [line for line in sound.found() if line.startswith("ok record") and "1 managed rules are on record" in line]
+    assert [line for line in sound.found() if line.startswith("ok record") and "managed rules on record: 1" in line]
 
     with sound.api.deny("get", "configmaps", "shop"):
         assert [line for line in sound.bad() if line.startswith(f"error record: ConfigMap shop/{LEDGER}: get Con")]

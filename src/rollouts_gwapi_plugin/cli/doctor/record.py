@@ -27,7 +27,7 @@ def check_record(subject: Subject, routes: Sequence[RouteFound]) -> Iterator[Fin
         yield from _on_route(subject, found)
     if needs and not broken:
         count = sum(rule.known is Known.RECORD for found in routes for rule in found.rules)
-        yield passed(name, "record", f"{session} can be read; {count} managed rules are on record")
+        yield passed(name, "record", f"{session} can be read; managed rules on record: {count}")
 
 
 def _on_route(subject: Subject, found: RouteFound) -> Iterator[Finding]:
