@@ -10,7 +10,8 @@ from typing import Any
 
 Json = dict[str, Any]
 MANAGED_PREFIX = "m-"
-EXPERIMENT_PREFIX = "exp-"
+# Services of the experiments of `web` have the names that the controller gives them: known without a record, too.
+EXPERIMENT_PREFIX = "web-hash-"
 
 
 @dataclass(frozen=True)

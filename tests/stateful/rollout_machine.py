@@ -155,7 +155,7 @@ class RolloutMachine(RuleBasedStateMachine):
         cluster = self.controllers[0].cluster
         if cluster.experiment is None:
             return
-        name = f"{EXPERIMENT_PREFIX}{self.revision}"
+        name = f"{EXPERIMENT_PREFIX}{self.revision}-1-base"
         if self.api.find("Service", "shop", name) is None:
             self.api.create(service(name))
         running = replace(cluster.experiment, phase=phase, destinations=(Destination(name, "hash", 5),))
