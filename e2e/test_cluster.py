@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from tests.conformance.conftest import RELEASE
-from tests.conftest import gateway_api_module
+from tests.conformance.release import RELEASE
 
 from e2e.cluster import controller, network, process
 from e2e.cluster.cluster import Cluster, open_cluster
@@ -191,7 +190,7 @@ def test_conformance_of_the_embedded_api_server(bare: tuple[Cluster, Path]) -> N
     """The stories that the embedded API server is tested with have the same answers on the real one."""
     cluster, kubeconfig = bare
     # Inside there is no way out to fetch them.
-    gateway_api_module(RELEASE)
+    subprocess.run(["go", "mod", "download", f"sigs.k8s.io/gateway-api@v{RELEASE}"], check=True, timeout=WAIT_SECONDS)
     with network.inside(cluster.settings.node_namespace):
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/conformance"]
         environment = {**os.environ, "CONFORMANCE_KUBECONFIG": str(kubeconfig)}

@@ -73,7 +73,7 @@ def gateway_api_crds() -> GatewayApiCrds:
 
 @cache
 def _load(release: str, channel: Channel) -> list[dict[str, Any]]:
-    folder = gateway_api_module(release) / "config" / "crd" / channel
+    folder = _module_folder(release) / "config" / "crd" / channel
     files = [folder / f"gateway.networking.k8s.io_{plural}.yaml" for plural in _PLURALS]
     documents = [
         document for file in files if file.exists() for document in yaml.load_all(file.read_bytes(), _loader())
@@ -82,8 +82,7 @@ def _load(release: str, channel: Channel) -> list[dict[str, Any]]:
 
 
 @cache
-def gateway_api_module(release: str) -> Path:
-    """Return the folder of the Gateway API's Go module, fetched if it is not there."""
+def _module_folder(release: str) -> Path:
     command = ["go", "mod", "download", "-json", f"sigs.k8s.io/gateway-api@v{release}"]
     done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=_DOWNLOAD_SECONDS)
     if done.returncode:

@@ -18,12 +18,11 @@ from typing import Any
 import pytest
 import urllib3
 import yaml
+from tests.conformance.release import CHANNEL, RELEASE
 
 from rollouts_gwapi_plugin.embedded.apiserver import ApiServer
 from rollouts_gwapi_plugin.kube.auth import load_cluster_config
 
-# The release and channel that the recorded answers belong to.
-RELEASE, CHANNEL = "1.6.3", "experimental"
 KUBECONFIG = "CONFORMANCE_KUBECONFIG"
 # Measured: under a second; the rest is for a machine that is busy.
 SERVED_SECONDS = 60.0
