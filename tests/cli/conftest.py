@@ -1,12 +1,17 @@
 """The world of the commands that look at a cluster."""
 
+import copy
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
+from tests.cli.linting import Json, Lint
 from tests.cli.town import Town, controller_config
 from tests.service.world import PLUGIN_KEY, route, rule, service
 
+from rollouts_gwapi_plugin.cli.main import run
 from rollouts_gwapi_plugin.embedded.apiserver import ApiServer
 
 
@@ -41,3 +46,18 @@ def elsewhere(sound: Town) -> Town:
     sound.shop.weight(30)
     sound.api.delete("Rollout", "shop", "web")
     return sound
+
+
+@pytest.fixture
+def lint(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Lint:
+    """Give a function that writes objects to one file and returns exit code and `severity check: text` lines."""
+
+    def check(*objects: Json, options: tuple[str, ...] = ()) -> tuple[int, list[str]]:
+        file = tmp_path / "objects.yaml"
+        file.write_text(yaml.safe_dump_all(copy.deepcopy(list(objects))))
+        code = run(["lint", str(file), "-o", "json", *options])
+        captured = capsys.readouterr()
+        assert captured.err == ""
+        return code, [f"{one['severity']} {one['check']}: {one['text']}" for one in json.loads(captured.out)]
+
+    return check

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
-from tests.cli.test_lint import rollout
+from tests.cli.linting import rollout
 from tests.service.world import route, rule
 
 from rollouts_gwapi_plugin.cli.main import run

@@ -1,6 +1,5 @@
 """`lint`: what it finds in a Rollout alone, and on the routes among its files; C102, C103, C104, C109, F17."""
 
-import copy
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -8,48 +7,13 @@ from typing import Any
 
 import pytest
 import yaml
+from tests.cli.linting import Json, Lint, rollout
 from tests.service.world import PLUGIN_KEY, header_step, route, rule
 
 from rollouts_gwapi_plugin.cli.main import run
 
-Json = dict[str, Any]
 Change = Callable[[Json], Any]
-MANAGED = "managed route"
 EXAMPLES = Path(__file__).parents[2] / "examples"
-
-
-def rollout(config: Any = None, steps: Any = (), managed: tuple[str, ...] = (), **canary: Any) -> Json:
-    """Make a Rollout shop/web with the Services s and c."""
-    routing = {
-        "managedRoutes": [{"name": name} for name in managed],
-        "plugins": {PLUGIN_KEY: {"httpRoute": "web"} if config is None else config},
-        **canary.pop("trafficRouting", {}),
-    }
-    filled = {"stableService": "s", "canaryService": "c", "steps": list(steps), **canary, "trafficRouting": routing}
-    return {
-        "apiVersion": "argoproj.io/v1alpha1",
-        "kind": "Rollout",
-        "metadata": {"name": "web", "namespace": "shop"},
-        "spec": {"strategy": {"canary": filled}},
-    }
-
-
-@pytest.fixture
-def lint(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, list[str]]]:
-    """Give a function that writes objects to one file and returns exit code and `severity check: text` lines."""
-
-    def check(*objects: Json, options: tuple[str, ...] = ()) -> tuple[int, list[str]]:
-        file = tmp_path / "objects.yaml"
-        file.write_text(yaml.safe_dump_all(copy.deepcopy(list(objects))))
-        code = run(["lint", str(file), "-o", "json", *options])
-        captured = capsys.readouterr()
-        assert captured.err == ""
-        return code, [f"{one['severity']} {one['check']}: {one['text']}" for one in json.loads(captured.out)]
-
-    return check
-
-
-Lint = Callable[..., tuple[int, list[str]]]
 
 
 def test_a_sound_rollout_on_its_route(lint: Lint) -> None:
@@ -177,106 +141,6 @@ def test_the_rollout_around_the_configuration(lint: Lint, change: Change, text: 
     assert [line for line in lint(broken)[1] if line.startswith(text)]
 
 
-@pytest.mark.parametrize(
-    ("steps", "managed", "text"),
-    [
-        ([{"setWeight": 101}], (), "error weight: steps[0].setWeight is 101; maxTrafficWeight lets it be 0 to 100"),
-        (
-            [{"setWeight": 90}, {"experiment": {"templates": [{"name": "a", "weight": 20}]}}],
-            (),
-            "warning weight: steps[1].experiment: canary 90 and the templates (a 20) need 110 of 100",
-        ),
-        ([{"setHeaderRoute": header_step("r")}], (), f"error {MANAGED}: steps[0].setHeaderRoute: r is not in trafficR"),
-        ([], ("r",), f"warning {MANAGED}: managedRoutes: no step sets r"),
-        (
-            [{"setHeaderRoute": {"name": "r"}}],
-            ("r",),
-            f"warning {MANAGED}: steps[0].setHeaderRoute removes r, which no",
-        ),
-        ([{"setHeaderRoute": {"match": []}}], (), f"error {MANAGED}: steps[0].setHeaderRoute.name is missing"),
-        (
-            [{"setHeaderRoute": header_step("r")}, {"setMirrorRoute": {"name": "r"}}],
-            ("r",),
-            f"warning {MANAGED}: r is set by header and by mirror steps",
-        ),
-        (
-            [{"setHeaderRoute": header_step(name)} for name in ("b", "c", "a", "a")],
-            ("a", "b", "c"),
-            f"info {MANAGED}: steps[2].setHeaderRoute: the rule of a is put before b, c, as managedRoutes has them",
-        ),
-        ([{"setHeaderRoute": header_step("Beta_1")}], ("Beta_1",), f"info {MANAGED}: Beta_1: no legal rule name"),
-        (
-            [{"setHeaderRoute": header_step("r", header="a b")}],
-            ("r",),
-            "error match: steps[0]: setHeaderRoute r.match[0].headerName: 'a b' is not a header name",
-        ),
-        (
-            [{"setHeaderRoute": {"name": "r", "match": [{"headerName": "a", "headerValue": {}}]}}],
-            ("r",),
-            "error match: steps[0]: setHeaderRoute r.match[0].headerValue: one of exact, prefix, regex must be given",
-        ),
-        (
-            [
-                {
-                    "setHeaderRoute": {
-                        "name": "r",
-                        "match": [{"headerName": "a", "headerValue": {"exact": "1", "regex": "2"}}],
-                    }
-                }
-            ],
-            ("r",),
-            "error match: steps[0].setHeaderRoute.match[0].headerValue has exact and regex",
-        ),
-        (
-            [{"setMirrorRoute": {"name": "m", "percentage": 120, "match": [{"path": {"prefix": "/"}}]}}],
-            ("m",),
-            "error match: steps[0]: setMirrorRoute m.percentage: 120 is not between 0 and 100",
-        ),
-        (
-            [{"setMirrorRoute": {"name": "m", "match": [{"method": {"regex": "G.*"}}]}}],
-            ("m",),
-            "error match: steps[0]: HTTPRoute: setMirrorRoute m.match[0].method.regex: 'G.*'",
-        ),
-    ],
-)
-def test_steps(lint: Lint, steps: list[Json], managed: tuple[str, ...], text: str) -> None:
-    """What is wrong with a step is told with its index, without any route."""
-    assert [line for line in lint(rollout(steps=steps, managed=managed))[1] if line.startswith(text)]
-
-
-@pytest.mark.parametrize(
-    ("config", "step", "text"),
-    [
-        (
-            {"tcpRoute": "db"},
-            {"setMirrorRoute": {"name": "r", "match": [{}]}},
-            "(TCPRoute) takes the step setMirrorRoute",
-        ),
-        ({"httpRoutes": [{"name": "web"}]}, {"setHeaderRoute": header_step("r")}, "useHeaderRoutes: true"),
-        (
-            {"httpRouteSelector": {"matchLabels": {"a": "b"}}},
-            {"setHeaderRoute": header_step("r")},
-            "(HTTPRoute) takes the step setHeaderRoute",
-        ),
-    ],
-)
-def test_a_step_that_no_route_takes(lint: Lint, config: Json, step: Json, text: str) -> None:
-    """A step that will silently do nothing is a warning that says what it needs (D24)."""
-    lines = lint(rollout(config, [step], ("r",)))[1]
-
-    assert [line for line in lines if line.startswith("warning steps: no configured route") and text in line]
-
-
-def test_grpc_mirror_by_path(lint: Lint) -> None:
-    """A GRPCRoute can't match a path, and no cluster is needed to know it."""
-    step = {"setMirrorRoute": {"name": "m", "match": [{"path": {"prefix": "/a"}}]}}
-
-    code, lines = lint(rollout({"grpcRoute": "web"}, [step], ("m",)))
-
-    assert code == 1
-    assert [line for line in lines if "GRPCRoute: setMirrorRoute m.match[0].path: a GRPCRoute can't match it" in line]
-
-
 def test_a_route_without_the_pair(lint: Lint) -> None:
     """The route among the files lacks the canary: said once, with what each rule has (C113)."""
     code, lines = lint(rollout(steps=[{"setWeight": 10}, {"setWeight": 20}]), route(rule("s100 x")))
@@ -364,24 +228,6 @@ def test_files_that_are_none(tmp_path: Path, capsys: pytest.CaptureFixture[str],
     assert captured.out == ""
     assert expected in captured.err
     assert captured.err.count("\n") == 1
-
-
-@pytest.mark.parametrize(
-    "names",
-    [
-        pytest.param(["a", "b", "a"], id="in managedRoutes order, one set again"),
-        pytest.param(["b", "-b", "a", "b"], id="the one behind was removed before"),
-        pytest.param(["z", "a", "b"], id="one is not listed, which is an error of its own"),
-    ],
-)
-def test_header_routes_in_order(lint: Lint, names: list[str]) -> None:
-    """Nothing is said about the order where each rule is set behind those that are there."""
-    steps = [
-        {"setHeaderRoute": {"name": name[1:]} if name.startswith("-") else header_step(name, header=f"X-{name}")}
-        for name in names
-    ]
-
-    assert not [line for line in lint(rollout(steps=steps, managed=("a", "b")))[1] if "put before" in line]
 
 
 def test_for_people(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

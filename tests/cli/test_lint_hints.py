@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 import yaml
-from tests.cli.test_lint import rollout
+from tests.cli.linting import rollout
 from tests.cli.town import Town
 from tests.service.world import route, rule
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from tests.cli.test_lint import rollout
+from tests.cli.linting import rollout
 
 from rollouts_gwapi_plugin.cli.main import run
 

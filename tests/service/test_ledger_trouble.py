@@ -1,5 +1,6 @@
 """Trouble with the ledger never blocks weights, and never makes a rule without a record (decisions D6, D8, D31)."""
 
+import json
 from typing import Any
 
 import pytest
@@ -129,3 +130,69 @@ def test_trouble_is_told_once_and_again_when_it_comes_back(shop: Shop, api: ApiS
 
     assert ["LedgerTrouble"] == once
     assert ["LedgerTrouble"] * 2 == events()
+
+
+def test_without_ledger_rights_weights_go_on(shop: Shop, api: ApiServer) -> None:
+    """A 403 on ConfigMaps costs a warning, never a weight; heal is skipped (D8)."""
+    shop.managed, shop.steps = ["canary"], [{"setHeaderRoute": header_step("canary")}]
+    for verb in ("get", "create", "update"):
+        api.deny(verb, "configmaps")
+
+    shop.weight(30)
+
+    assert ["s=70 c=30"] == shop.rules()
+
+
+def test_without_ledger_rights_a_header_route_is_refused_with_the_rule_to_add(shop: Shop, api: ApiServer) -> None:
+    """What can't be recorded is not written, and the error names ConfigMap and missing rule (D8, C114)."""
+    api.deny("get", "configmaps")
+
+    with pytest.raises(LedgerError, match=f"ConfigMap shop/{LEDGER}") as raised:
+        shop.header("canary")
+
+    assert "configmaps" in str(raised.value)
+    assert ["s=100 c=0"] == shop.rules()
+
+
+def test_a_ledger_that_can_be_read_but_not_written_refuses_the_rule(shop: Shop, api: ApiServer) -> None:
+    """The write-ahead fails, so the rule is not written (D6)."""
+    api.deny("create", "configmaps")
+
+    with pytest.raises(LedgerError, match="can't be recorded"):
+        shop.header("canary")
+
+    assert ["s=100 c=0"] == shop.rules()
+
+
+@pytest.mark.parametrize("value", ["{", '{"version": 2, "rollouts": {}}', '{"version": 1}', "[]"])
+def test_a_broken_or_newer_ledger_is_left_alone(shop: Shop, api: ApiServer, value: str) -> None:
+    """Weights and removals by name go on, a header route is refused, the ConfigMap stays byte for byte (D8)."""
+    metadata = {"name": LEDGER, "namespace": "shop"}
+    data = {"httpManagedHeaderRoutes": value, "other": "kept"}
+    shop.managed = ["canary"]
+    shop.header("canary")
+    api.delete("ConfigMap", "shop", LEDGER)
+    api.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data})
+
+    shop.weight(30)
+    with pytest.raises(LedgerError, match="httpManagedHeaderRoutes"):
+        shop.header("other")
+    shop.remove()
+
+    assert ["s=70 c=30"] == shop.rules()
+    assert data == shop.ledger()
+
+
+def test_other_keys_of_the_config_map_are_never_touched(shop: Shop, api: ApiServer) -> None:
+    """The ConfigMap is shared: foreign keys and other Rollouts' entries stay."""
+    other = '{"version":1,"rollouts":{"shop/other":{"uid":"u","routes":{"web":{"x":{"rules":[]}}}}}}'
+    metadata = {"name": LEDGER, "namespace": "shop"}
+    data = {"foreign": "1", "httpManagedHeaderRoutes": other, "httpManagedRoutes": '{"x":{"elsewhere":1}}'}
+    api.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data})
+    shop.managed = ["canary"]
+    shop.header("canary")
+    shop.remove()
+    after = shop.ledger()
+
+    assert json.loads(other) == json.loads(after["httpManagedHeaderRoutes"])
+    assert {**data, "httpManagedHeaderRoutes": ""} == {**after, "httpManagedHeaderRoutes": ""}

@@ -137,24 +137,27 @@ class LedgerSession:
             PluginError: the ConfigMap can't be read or written, or has no room.
 
         """
+        if not again:
+            self._attempt(family, route, change, old, touch=touch)
+            return
 
         def attempt(tries: int) -> None:
             if tries > 1:
                 self.forget()
-            if not self.lock.acquire(timeout=self.deadline.remaining()):
-                raise LedgerError(f"{self}: other calls of this process held it for {self.deadline.limit:g} s")
-            try:
-                self._change(family, route, change, old, touch=touch)
-            finally:
-                self.lock.release()
+            self._attempt(family, route, change, old, touch=touch)
 
-        if not again:
-            attempt(1)
-            return
         try:
             retry_on_conflict(attempt, ObjectRef("ConfigMap", self.namespace, self.name), deadline=self.deadline)
         except Conflict as error:
             raise LedgerError(str(error)) from error
+
+    def _attempt(self, family: str, route: str, change: Change, old: OldEntries, *, touch: bool) -> None:
+        if not self.lock.acquire(timeout=self.deadline.remaining()):
+            raise LedgerError(f"{self}: other calls of this process held it for {self.deadline.limit:g} s")
+        try:
+            self._change(family, route, change, old, touch=touch)
+        finally:
+            self.lock.release()
 
     def _change(self, family: str, route: str, change: Change, old: OldEntries, *, touch: bool) -> None:
         ledger = self.ledger(family)

@@ -91,3 +91,9 @@ def line(item: Json) -> str:
     found = (item.get("forwardTo") or {}).get("destinations", [])
     weights = " ".join(f"{(raw.get('ref') or {}).get('name')}={raw.get('weight', '-')}" for raw in found)
     return f"{item['name']}: {weights}" if item.get("name") else weights
+
+
+def put(shop: GlooShop, *routes: Json, **sections: Any) -> None:
+    """Put a RouteTable in the place of `web`."""
+    shop.api.delete("RouteTable", "shop", "web")
+    shop.api.create(table(*routes, **sections))

@@ -30,26 +30,11 @@ def lint_on_routes(
     plays: list[_Play] = []
     all_known = True
     for family, kind in kinds.items():
-        routes = [one for one in manifests if _is_of(one, kind, namespace)]
-        chosen: dict[str, tuple[Manifest, bool]] = {}
-        selector = config.selector(family)
-        if selector is not None:
-            matches = label_selector(selector.text)
-            chosen = {_name(one): (one, config.use_header_routes) for one in routes if matches(one.value)}
-            if not chosen:
-                chosen_by = f"{config.selector_key(family)} ({selector.text or 'everything'})"
-                text = f"{chosen_by} matches no {kind.kind} of the files"
-                yield warned(subject, "route", text)
-        for entry in config.entries(family):
-            found = next((one for one in routes if _name(one) == entry.name), None)
-            if found is None:
-                text = f"{kind.kind} {namespace}/{entry.name} is not among the files"
-                yield warned(subject, "route", text + _namesake(manifests, kind, entry.name))
-                all_known = False
-                continue
-            wants = entry.use_header_routes or chosen.get(entry.name, (found, False))[1]
-            chosen[entry.name] = (found, wants)
-        for found, takes_headers in chosen.values():
+        routes = _routes(family, kind, config, namespace, manifests)
+        for text in routes.absent:
+            yield warned(subject, "route", text)
+        all_known = all_known and routes.all_known
+        for found, takes_headers in routes.found:
             on = f"{found} ({found.where}), of {manifest}"
             try:
                 route = parse_route(found.value)
@@ -61,6 +46,42 @@ def lint_on_routes(
     judged = together([play.acts for play in plays], all_known=all_known)
     for play, acts in zip(plays, judged, strict=True):
         yield from _findings(replace(play, acts=acts))
+
+
+@dataclass(frozen=True)
+class _Routes:
+    """The routes of a kind among the files, each with whether it takes header routes, and what is not among them."""
+
+    found: Sequence[tuple[Manifest, bool]]
+    absent: Sequence[str]
+    # Whether every route that is configured by its name is there.
+    all_known: bool
+
+
+def _routes(
+    family: str, kind: RouteKind, config: Configuration, namespace: str, manifests: Sequence[Manifest]
+) -> _Routes:
+    routes = [one for one in manifests if _is_of(one, kind, namespace)]
+    chosen: dict[str, tuple[Manifest, bool]] = {}
+    absent: list[str] = []
+    selector = config.selector(family)
+    if selector is not None:
+        matches = label_selector(selector.text)
+        chosen = {_name(one): (one, config.use_header_routes) for one in routes if matches(one.value)}
+        if not chosen:
+            chosen_by = f"{config.selector_key(family)} ({selector.text or 'everything'})"
+            absent.append(f"{chosen_by} matches no {kind.kind} of the files")
+    all_known = True
+    for entry in config.entries(family):
+        found = next((one for one in routes if _name(one) == entry.name), None)
+        if found is None:
+            hint = _namesake(manifests, kind, entry.name)
+            absent.append(f"{kind.kind} {namespace}/{entry.name} is not among the files{hint}")
+            all_known = False
+        else:
+            wants = entry.use_header_routes or chosen.get(entry.name, (found, False))[1]
+            chosen[entry.name] = (found, wants)
+    return _Routes(list(chosen.values()), absent, all_known)
 
 
 def _namesake(manifests: Sequence[Manifest], kind: RouteKind, name: str) -> str:
