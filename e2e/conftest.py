@@ -5,7 +5,6 @@ Without options that is the cluster of e2e/cluster, started once for all cases a
 """
 
 import hashlib
-import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,9 +20,8 @@ from e2e.runner.target import KubeconfigTarget, LocalTarget, Target, make_gatewa
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Say which cluster."""
     group = parser.getgroup("e2e", "end-to-end cases")
-    group.addoption(
-        "--e2e-kubeconfig", default=os.environ.get("E2E_KUBECONFIG", ""), help="tell the cases on this cluster"
-    )
+    # Never the environment's: that may be a cluster of somebody's.
+    group.addoption("--e2e-kubeconfig", default="", help="tell the cases on this cluster")
     group.addoption("--e2e-gateway-address", default="", help="address of its gateway, if its Gateway does not tell")
     group.addoption("--e2e-gateway-class", default="eg", help="its GatewayClass")
     group.addoption("--e2e-image", default="", help="image of e2e/cluster/tools/echo that it can pull")

@@ -1,9 +1,13 @@
 """Whether a command line means serving or a command, and that serving imports no command line."""
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+import yaml
+from tests.cli.linting import rollout
 
 from rollouts_gwapi_plugin import __version__, serve
 from rollouts_gwapi_plugin.cli import main as cli
@@ -82,3 +86,16 @@ def test_the_module_can_be_run() -> None:
     done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60)
 
     assert done.stdout == f"{__version__}\n"
+
+
+def test_a_terminal_without_unicode(tmp_path: Path) -> None:
+    """Signs that the output has no bytes for are escaped; the command does its work."""
+    file = tmp_path / "länge.yaml"
+    file.write_text(yaml.safe_dump(rollout()))
+    command = [sys.executable, "-m", "rollouts_gwapi_plugin", "lint", str(file)]
+    done = subprocess.run(
+        command, env={**os.environ, "PYTHONIOENCODING": "ascii"}, capture_output=True, text=True, check=False
+    )
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "l\\xe4nge.yaml" in done.stdout

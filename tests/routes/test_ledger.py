@@ -194,6 +194,14 @@ def test_a_config_map_that_would_be_too_large_is_refused() -> None:
         ledger.write(data, ROLLOUT, WHERE)
 
 
+def test_half_of_a_surrogate_pair_in_a_foreign_value_is_kept() -> None:
+    """JSON can spell it, UTF-8 can't: it is counted and stays as it is."""
+    data = {"foreign": "\ud800"}
+    ledger = parse_ledger(data, "http", WHERE).with_record(ROLLOUT, "u", "web", RECORD)
+
+    assert ledger.write(data, ROLLOUT, WHERE)["foreign"] == "\ud800"
+
+
 def test_a_rollout_is_known_by_its_managed_routes() -> None:
     """A record of experiments says nothing of rules: those of the Go plugin are still found by name (D7)."""
     experiments = RouteRecord(experiments=(("", "Service", "shop", "b"),))

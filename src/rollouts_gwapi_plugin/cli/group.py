@@ -1,7 +1,9 @@
 """The click group whose commands are imported when they are asked for."""
 
+import sys
 from collections.abc import Mapping
 from importlib import import_module
+from io import TextIOWrapper
 
 import click
 
@@ -41,6 +43,9 @@ class LazyGroup(click.Group):
 
 def main(arguments: list[str], commands: Mapping[str, str]) -> int:
     """Run a command; errors of ours are one line on standard error and exit code 1."""
+    if isinstance(sys.stdout, TextIOWrapper):
+        # What a terminal's encoding has no bytes for is shown as an escape.
+        sys.stdout.reconfigure(errors="backslashreplace")
     group = click.version_option(__version__, prog_name="rollouts-gwapi-plugin")(LazyGroup(commands))
     try:
         result = group.main(args=arguments, prog_name="rollouts-gwapi-plugin", standalone_mode=False)
