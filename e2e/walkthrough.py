@@ -5,12 +5,14 @@ place. Every other command is executed as it stands, so that a README which goes
 rights are all that the plugin has.
 """
 
+import json
+import math
 import re
 import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +39,9 @@ LOOKS = 100
 MOST_RATE = 20.0
 # The API server has 443; the README's reader gets at that port by another number, too.
 PORTS = {443: 8443}
+
+# Pods of an experiment's templates: the baseline's are of the old version, too.
+TEMPLATES = {"baseline": "-baseline-", "candidate": "-candidate-"}
 
 _HEADING = "## On kind"
 _ROUTE_KINDS = ("HTTPRoute", "GRPCRoute", "TCPRoute", "TLSRoute")
@@ -115,6 +120,7 @@ def _cohort(part: dict[str, Any], listener: dict[str, Any]) -> Cohort:
         protocol="grpc" if kinds == {"GRPCRoute"} else _PROTOCOLS[listener["protocol"]],
         port=PORTS.get(listener["port"], listener["port"]),
         host=part.get("host", ""),
+        method=part.get("method", "GET"),
         path=part.get("path", "/"),
         headers=part.get("headers", {}),
         rate=min(MOST_RATE, part["rate"]),
@@ -130,8 +136,15 @@ class Walk:
     folder: Path
     traffic: Traffic
     states: list[tuple[float, JsonObject]]
+    # Copies that the new version got when the reader counted them, and requests until then, by cohort.
+    copies: dict[str, tuple[int, int]] = field(default_factory=dict)
     began: float = 0.0
     promoted: float = 0.0
+
+    @property
+    def mirrored(self) -> float:
+        """When the route first had a rule that mirrors."""
+        return next((at for at, route in self.states if "requestMirror" in json.dumps(route["spec"])), math.inf)
 
     def type(self, command: str) -> None:
         """Do what a reader would: type the command, or what stands for it here."""
@@ -163,7 +176,7 @@ def walk(example: Example, target: LocalTarget, folder: Path) -> Iterator[Walk]:
     try:
         target.cluster.kubectl("delete", "clusterrole,clusterrolebinding", "rollouts-gwapi-plugin")
         with RouteWatch(api, kind, example.namespace, name) as watch:
-            load = Load(cohorts, folder)
+            load = Load(cohorts, folder, TEMPLATES)
             walked = Walk(example, target, folder, load.traffic, watch.states)
             for command in typed[:change]:
                 walked.type(command)
@@ -236,6 +249,20 @@ def _look(walked: Walk, _command: str) -> None:
     walked.look()
 
 
+def _count_copies(walked: Walk, _command: str) -> None:
+    """Count what the new version's pods have received: at weight 0 that is copies."""
+    api, example = walked.target.api(), walked.example
+    found = api.read("Rollout", example.namespace, example.rollout["metadata"]["name"]) or {}
+    pods = f"-{found['status']['currentPodHash']}-"
+    counted = [
+        item for item in walked.target.counts() if item["namespace"] == example.namespace and pods in item["pod"]
+    ]
+    walked.traffic.refresh()
+    for cohort in example.cohorts():
+        received = sum(int(item["received"]) for item in counted if item["cohort"] == cohort.name)
+        walked.copies[cohort.name] = (received, len(walked.traffic.window(cohort.name, walked.mirrored)))
+
+
 def _apply_gateway(walked: Walk, command: str) -> None:
     path = REPOSITORY / command.rpartition(" ")[2]
     documents = list(yaml.safe_load_all(path.read_text()))
@@ -257,6 +284,7 @@ REPLACED: dict[str, Callable[[Walk, str], None]] = {
     r"^kubectl rollout status deployment argo-rollouts ": _nothing,  # the restart waits
     r"^kubectl apply -f examples/tls/gateway.yaml$": _apply_gateway,
     r"^kubectl port-forward ": _nothing,  # the gateway's port is open as it is
+    r"^kubectl logs .* \| grep -c 'Echoing back request'$": _count_copies,  # kwok's pods have no logs
     r"^(for i in .*|curl |grpcurl )": _look,  # the test's own traffic
     _WATCH: _nothing,  # it runs beside the others
     r"^kubectl argo rollouts get rollout .* --watch$": _nothing,
