@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 import yaml
-from tests.cli.linting import rollout
+from tests.cli.linting import Lint, rollout
 from tests.cli.town import Town
 from tests.service.world import route, rule
 
@@ -62,3 +62,11 @@ def test_the_doctor_notes_it_too(sound: Town) -> None:
 
     assert f"info controller: steps[0].setMirrorRoute {NEEDS}" in found
     assert "ok pair: s and c are in rule 0 (counted from 0)" in found
+
+
+def test_an_unquoted_off(lint: Lint) -> None:
+    """YAML 1.1 makes false of it; it is taken for off, as the plugin takes it."""
+    code, found = lint(rollout({"httpRoute": "web", "verify": False}), route(rule("s100 c0")))
+
+    assert code == 0
+    assert not [line for line in found if line.startswith(("error", "warning"))]

@@ -160,6 +160,11 @@ def _read_duration(text: str) -> float:
     return sum(float(number) * _DURATION_UNITS[unit] for number, unit in parts)
 
 
+def read_off(value: Any) -> Any:
+    """YAML 1.1, which kubectl reads, takes an unquoted `off` for false."""
+    return "off" if value is False else value
+
+
 def _or_default(value: str) -> str:
     return value or DEFAULT_CONFIG_MAP
 
@@ -175,7 +180,7 @@ class OwnOptions(Section):
     config_map: Annotated[str, AfterValidator(_or_default)] = DEFAULT_CONFIG_MAP
     header_match: Literal["all", "any"] = "all"
     self_heal: bool = True
-    verify: Literal["status", "off"] = "status"
+    verify: Annotated[Literal["status", "off"], BeforeValidator(read_off)] = "status"
     verify_timeout: Seconds = 30.0
     verify_wait: Seconds = 2.0
     in_progress_label_key: str = ""

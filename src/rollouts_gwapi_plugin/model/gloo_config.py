@@ -11,7 +11,15 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import BeforeValidator, Field, model_validator
 
 from rollouts_gwapi_plugin.errors import ConfigError
-from rollouts_gwapi_plugin.model.config import LabelSelector, OwnOptions, RouteEntry, Section, read_config, unknown_hint
+from rollouts_gwapi_plugin.model.config import (
+    LabelSelector,
+    OwnOptions,
+    RouteEntry,
+    Section,
+    read_config,
+    read_off,
+    unknown_hint,
+)
 
 FAMILY: Final = "routeTable"
 MAX_PORT: Final = 65535
@@ -120,7 +128,7 @@ class GlooConfig(OwnOptions):
     canary_destination: DestinationConfig = Field(default_factory=DestinationConfig)
     stable_destination: DestinationConfig = Field(default_factory=DestinationConfig)
     zero_weight: Literal["remove", "keep"] = "remove"
-    mirror: Literal["policy", "off"] = "policy"
+    mirror: Annotated[Literal["policy", "off"], BeforeValidator(read_off)] = "policy"
 
     @property
     def namespace(self) -> str:
