@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from tests.cli.town import Town, controller_config
-from tests.service.world import PLUGIN_KEY, route, rule
+from tests.service.world import LEDGER, PLUGIN_KEY, route, rule
 
 from rollouts_gwapi_plugin.cli.connection import connected
 from rollouts_gwapi_plugin.cli.doctor import DEFAULT_SERVICE_ACCOUNT
@@ -91,6 +91,23 @@ def test_rights(ruled: Town, fields: dict[str, Any], rules: list[Any], missing: 
     assert [line.split(" may not ")[1].split(" in namespace")[0] for line in found] == missing
     assert all('add the rule {apiGroups: ["' in line for line in found)
     assert all(line.startswith("error rights: service account argo-rollouts/argo-rollouts may") for line in found)
+
+
+def test_a_right_to_one_config_map(ruled: Town) -> None:
+    """A role as in the documentation names the ledger; one that names another ConfigMap does not do (C116)."""
+    made, bound = role((*ROUTES, "get update"), ("", "configmaps", "create"), ("", "configmaps", "get update"))
+    made["rules"][2]["resourceNames"] = [LEDGER]
+    ruled.api.load([made, bound])
+    ruled.configure(managed=["r"])
+    named = [line for line in ruled.found() if line.startswith("error rights")]
+    ruled.configure(config={"httpRoute": "web", "configMap": "other"})
+    other = [line for line in ruled.found() if line.startswith("error rights")]
+
+    assert named == []
+    assert [line.split("add the rule ")[1].split(" to a role")[0] for line in other] == [
+        f'{{apiGroups: [""], resources: ["configmaps"], resourceNames: ["other"], verbs: ["{verb}"]}}'
+        for verb in ("get", "update")
+    ]
 
 
 def test_events_are_optional(ruled: Town) -> None:

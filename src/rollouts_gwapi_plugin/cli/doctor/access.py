@@ -31,12 +31,16 @@ class Right:
     namespace: str
     purpose: str
     optional: bool = False
+    # The one object, where only one is meant: a role may name it (`resourceNames`).
+    name: str = ""
 
     @property
     def rule(self) -> str:
         """The rule to add."""
+        names = f', resourceNames: ["{self.name}"]' if self.name else ""
         return (
-            f'{{apiGroups: ["{self.resource.group}"], resources: ["{self.resource.plural}"], verbs: ["{self.verb}"]}}'
+            f'{{apiGroups: ["{self.resource.group}"], resources: ["{self.resource.plural}"]{names},'
+            f' verbs: ["{self.verb}"]}}'
         )
 
 
@@ -76,6 +80,8 @@ class Reviewer:
             "resource": resource.plural,
             "namespace": right.namespace,
         }
+        if right.name:
+            attributes["name"] = right.name
         if not self.name:
             return self._ask("SelfSubjectAccessReview", {"resourceAttributes": attributes})
         groups = ["system:serviceaccounts", f"system:serviceaccounts:{self.namespace}", "system:authenticated"]
@@ -106,8 +112,13 @@ def needed_rights(subject: Subject) -> list[Right]:
     if desired.template_names:
         rights.append(Right("get", SERVICES, desired.namespace, "for the ports of experiments"))
     if desired.template_names or desired.managed_names:
-        verbs = ("get", "create", "update")
-        rights += [Right(verb, CONFIG_MAPS, namespace, "for the record of managed rules") for verb in verbs]
+        record, purpose = config.config_map, "for the record of managed rules"
+        rights += [
+            Right("get", CONFIG_MAPS, namespace, purpose, name=record),
+            # What is yet to be made has no name that a role could give.
+            Right("create", CONFIG_MAPS, namespace, purpose),
+            Right("update", CONFIG_MAPS, namespace, purpose, name=record),
+        ]
     rights.append(Right("create", EVENTS, desired.namespace, "to tell of warnings", optional=True))
     return rights
 
