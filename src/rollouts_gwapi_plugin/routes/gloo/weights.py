@@ -112,10 +112,17 @@ def seen_in(item: TableRoute, kept: Kept | None, scale: Scale, where: str) -> li
                 f" {role.value}Destination.port or .subset in the plugin's configuration"
             )
     outs = [(Role.STABLE, kept.stable), (Role.CANARY, kept.canary)] if kept else []
-    for role, out in sorted(((r, o) for r, o in outs if o is not None), key=lambda found: found[1].index):
+    for kept_as, out in sorted(((r, o) for r, o in outs if o is not None), key=lambda found: found[1].index):
+        role = _role_now(kept_as, out.raw, scale)
         if not any(one.role is role for one in seen):
             seen.insert(out.index, Seen(role, out.raw, live=False))
     return seen
+
+
+def _role_now(kept_as: Role, raw: JsonObject, scale: Scale) -> Role:
+    """Return the role of a kept destination; where two Services take turns, a promotion may have changed it since."""
+    role = scale.role(raw)
+    return role if scale.desired.ping_pong and role in {Role.STABLE, Role.CANARY} else kept_as
 
 
 def weigh(item: TableRoute, kept: Kept | None, scale: Scale, where: str) -> Weighed:
@@ -153,8 +160,11 @@ def _original(seen: Sequence[Seen], scale: Scale) -> Original:
     canary = next((one.raw for one in seen if one.role is Role.CANARY), None)
     if canary is None:
         return Original(stable.get("weight"))
-    ours = scale.pair.derive_canary(stable)
-    if canary.get("weight") != 0 and same(canary, ours, scale.pair.table_namespace):
+    alike = same(canary, scale.pair.derive_canary(stable), scale.pair.table_namespace)
+    if scale.desired.ping_pong and canary.get("weight") and not stable.get("weight"):
+        # Two Services that take turns: the weights are of a time when the other one was stable.
+        stable, canary = canary, stable
+    if canary.get("weight") != 0 and alike:
         return Original(stable.get("weight"))
     return Original(stable.get("weight"), has_canary=True, canary_weight=canary.get("weight"))
 
