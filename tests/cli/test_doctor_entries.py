@@ -107,3 +107,23 @@ def test_no_configuration_in_ones_own_namespace(sound: Town) -> None:
     found = [one for one in sound.found("--service-account", "self") if " installation: " in one]
 
     assert [one.partition(" ")[0] for one in found] == ["warning"]
+
+
+def test_an_entry_under_another_known_name(sound: Town) -> None:
+    """The controller looks for the name that a Rollout has; an entry under another of the plugin's names is no use."""
+    found = of_installation(sound, [{**ENTRY, "name": "solo-io/glooplatform"}])
+
+    assert found == [
+        "ok solo-io/glooplatform is at file:///plugins/plugin",
+        f"error trafficRouterPlugins has no entry {PLUGIN_KEY}, which a Rollout names;"
+        " its entries: solo-io/glooplatform",
+    ]
+
+
+def test_any_known_name_where_no_rollout_names_one(sound: Town) -> None:
+    """Before there is a Rollout, an entry under one of the plugin's names is enough."""
+    sound.api.delete("Rollout", "shop", "web")
+
+    assert [one.partition(" ")[0] for one in of_installation(sound, [ENTRY])] == ["ok"]
+    (found,) = of_installation(sound, [{**ENTRY, "name": "a/b"}])
+    assert found.startswith(f"error trafficRouterPlugins has no entry {PLUGIN_KEY} or ")

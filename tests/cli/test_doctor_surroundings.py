@@ -226,7 +226,7 @@ def test_an_old_definition(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
         ),
         (
             [{**ENTRY, "name": "a/b"}],
-            "error installation: trafficRouterPlugins has no entry argoproj-labs/gatewayAPI or",
+            "error installation: trafficRouterPlugins has no entry argoproj-labs/gatewayAPI, which",
         ),
         (
             [{**ENTRY, "sha256": "abc"}],

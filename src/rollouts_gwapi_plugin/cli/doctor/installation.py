@@ -5,7 +5,7 @@ The controller checks a SHA-256 of what it downloads, and nothing of what file:/
 
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -63,7 +63,7 @@ def check_sum(name: str, found: str, wanted: str | None) -> Iterator[Finding]:
 
 
 def check_configuration(
-    connection: Connection, reviewer: Reviewer, plugin_name: str | None, file: Path | None
+    connection: Connection, reviewer: Reviewer, plugin_name: str | None, file: Path | None, used: Sequence[str] = ()
 ) -> Iterator[Finding]:
     """Check what the controller's ConfigMap says of the plugin; with a file, its sum there is that file's."""
     namespace = reviewer.namespace
@@ -94,7 +94,7 @@ def check_configuration(
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
         yield failed(name, "installation", f"{KEY} is not a list of entries with name and location")
         return
-    yield from check_entries(name, entries, [plugin_name] if plugin_name else list(KNOWN_KEYS))
+    yield from check_entries(name, entries, [plugin_name] if plugin_name else list(KNOWN_KEYS), used)
     if file is not None:
         yield from _same_sum(name, entries, file)
 

@@ -20,8 +20,10 @@ SHA256: Final = re.compile(r"[0-9a-fA-F]{64}")
 _RELATIVE: Final = frozenset({".", ".."})
 
 
-def check_entries(subject: str, entries: Sequence[JsonObject], wanted: Sequence[str]) -> Iterator[Finding]:
-    """Check all entries; for each wanted one that can be used say where the plugin is."""
+def check_entries(
+    subject: str, entries: Sequence[JsonObject], wanted: Sequence[str], used: Sequence[str] = ()
+) -> Iterator[Finding]:
+    """Check all entries: say where each wanted one is that can be used; there has to be one for each used name."""
     # Go reads the keys without case.
     lowered = [{str(key).lower(): value for key, value in entry.items()} for entry in entries]
     names = [entry.get("name") for entry in lowered]
@@ -34,8 +36,11 @@ def check_entries(subject: str, entries: Sequence[JsonObject], wanted: Sequence[
             yield failed(subject, "installation", f"{KEY}: {f'{name}: {text}' if _is_name(name) else text}")
         if name in wanted and not wrong:
             yield passed(subject, "installation", f"{name} is at {entry['location']}")
-    if not set(wanted) & {name for name in names if isinstance(name, str)}:
-        present = ", ".join(str(name) for name in names) or "none"
+    present = ", ".join(str(name) for name in names) or "none"
+    for key in (key for key in used if key not in names):
+        text = f"{KEY} has no entry {key}, which a Rollout names; its entries: {present}"
+        yield failed(subject, "installation", text)
+    if not used and not set(wanted) & {name for name in names if isinstance(name, str)}:
         yield failed(subject, "installation", f"{KEY} has no entry {' or '.join(wanted)}; its entries: {present}")
 
 
