@@ -113,10 +113,10 @@ def test_an_entry_under_another_known_name(sound: Town) -> None:
     """The controller looks for the name that a Rollout has; an entry under another of the plugin's names is no use."""
     found = of_installation(sound, [{**ENTRY, "name": "solo-io/glooplatform"}])
 
+    missing = f"error trafficRouterPlugins has no entry {PLUGIN_KEY}, which a Rollout names; its entries: "
     assert found == [
         "ok solo-io/glooplatform is at file:///plugins/plugin",
-        f"error trafficRouterPlugins has no entry {PLUGIN_KEY}, which a Rollout names;"
-        " its entries: solo-io/glooplatform",
+        f"{missing}solo-io/glooplatform",
     ]
 
 

@@ -8,6 +8,7 @@ import click
 from rich.console import Console
 from rich.text import Text
 
+from rollouts_gwapi_plugin.cli.cleanup.empty_records import EmptyRecord, empty_records
 from rollouts_gwapi_plugin.cli.cleanup.giving import Giving, RoutePlan
 from rollouts_gwapi_plugin.cli.connection import Connection, split_name
 from rollouts_gwapi_plugin.cli.leftovers import GONE, Leftover, leftovers, remaining, remaining_of, without_plugin
@@ -67,18 +68,32 @@ def clean_up(connection: Connection, asked: Asked) -> int:
 
     """
     cases = [_planned(connection, subject, asked) for subject in _subjects(connection, asked)]
+    empty = _empty(connection, asked, cases)
     if asked.output == "text":
-        _show_plans(cases)
-    if not asked.dry_run and any(case.does_something for case in cases):
+        _show_plans(cases, empty)
+    if not asked.dry_run and (empty or any(case.does_something for case in cases)):
         _ask(asked)
     if not asked.dry_run:
         for case in cases:
             _carry_out(case)
+        for record in empty:
+            record.delete(connection)
     if asked.output == "json":
-        print_json([_json(case) for case in cases])
+        print_json([*(_json(case) for case in cases), *(_json_of_record(record) for record in empty)])
     else:
-        _show_results(cases, asked.remains.route_namespace or connection.namespace)
-    return 1 if any(case.errors for case in cases) else 0
+        _show_results(cases, empty, asked.remains.route_namespace or connection.namespace)
+    return 1 if any(case.errors for case in cases) or any(record.errors for record in empty) else 0
+
+
+def _empty(connection: Connection, asked: Asked, cases: Sequence[Case]) -> list[EmptyRecord]:
+    """Return the empty records of the namespace that no case tells of."""
+    if asked.rollout is not None:
+        return []
+    namespace = asked.remains.route_namespace or connection.namespace
+    names = [asked.remains.config_map] if asked.remains.config_map else []
+    told = {(case.giving.subject.session.namespace, case.giving.subject.session.name) for case in cases}
+    found = empty_records(connection, namespace, names)
+    return [record for record in found if (record.namespace, record.name) not in told]
 
 
 def _subjects(connection: Connection, asked: Asked) -> list[Subject]:
@@ -155,7 +170,7 @@ def _carry_out(case: Case) -> None:
         case.wrong.append(str(error))
 
 
-def _show_plans(cases: Sequence[Case]) -> None:
+def _show_plans(cases: Sequence[Case], empty: Sequence[EmptyRecord]) -> None:
     to = console()
     for case in cases:
         to.print(Text(f"Rollout {case.giving.subject.key}", style="bold"), soft_wrap=True)
@@ -167,6 +182,8 @@ def _show_plans(cases: Sequence[Case]) -> None:
             to.print(f"  {case.giving.subject.session} is empty, and is deleted", soft_wrap=True)
         if not case.does_something:
             to.print(f"  {_nothing(case.giving.subject)}", soft_wrap=True)
+    for record in empty:
+        to.print(f"{record} is empty, and is deleted", soft_wrap=True)
 
 
 def _nothing(subject: Subject) -> str:
@@ -187,9 +204,9 @@ def _show_plan(to: Console, plan: RoutePlan) -> None:
         to.print(Text(f"    {line}", style="yellow"), soft_wrap=True)
 
 
-def _show_results(cases: Sequence[Case], namespace: str) -> None:
+def _show_results(cases: Sequence[Case], empty: Sequence[EmptyRecord], namespace: str) -> None:
     to = console()
-    if not cases:
+    if not cases and not empty:
         text = (
             f"no Rollout that is gone has left anything behind on routes of namespace {namespace};"
             " --route-namespace names another"
@@ -202,6 +219,11 @@ def _show_results(cases: Sequence[Case], namespace: str) -> None:
             to.print(f"{case.giving.subject.session} was empty and is deleted", soft_wrap=True)
         if case.written and not case.errors:
             to.print(f"Rollout {case.giving.subject.key}: all is given back", soft_wrap=True)
+    for record in empty:
+        for line in record.errors:
+            to.print(Text(f"error: {record} is left: {line}", style="bold red"), soft_wrap=True)
+        if record.deleted:
+            to.print(f"{record} was empty and is deleted", soft_wrap=True)
 
 
 def _json(case: Case) -> JsonObject:
@@ -226,4 +248,16 @@ def _json(case: Case) -> JsonObject:
             }
             for plan in case.plans
         ],
+    }
+
+
+def _json_of_record(record: EmptyRecord) -> JsonObject:
+    return {
+        "rollout": None,
+        "configMap": f"{record.namespace}/{record.name}",
+        "written": record.deleted,
+        "configMapDeleted": record.deleted,
+        "warnings": [],
+        "errors": record.errors,
+        "routes": [],
     }

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from rollouts_gwapi_plugin.cli.cleanup.empty_records import is_empty_record
 from rollouts_gwapi_plugin.cli.connection import Connection
-from rollouts_gwapi_plugin.cli.leftovers import OUR_LABEL
 from rollouts_gwapi_plugin.cli.printing import difference
 from rollouts_gwapi_plugin.cli.standing import RouteFound
 from rollouts_gwapi_plugin.cli.subject import Subject
@@ -27,7 +27,6 @@ from rollouts_gwapi_plugin.service.ledger_session import LedgerSession
 from rollouts_gwapi_plugin.service.targets import Target, read_target
 from rollouts_gwapi_plugin.service.transaction import Transaction
 
-_LABEL_KEY, _, _LABEL_VALUE = OUR_LABEL.partition("=")
 MISSING: Final = "the route does not exist; its record goes"
 
 
@@ -90,8 +89,7 @@ class Giving:
             value = self.connection.cluster.client.get(CONFIG_MAPS, session.namespace, session.name, deadline=deadline)
         except NotFound:
             return None
-        ours = (value["metadata"].get("labels") or {}).get(_LABEL_KEY) == _LABEL_VALUE
-        return value if ours and not value.get("data") and not value.get("binaryData") else None
+        return value if is_empty_record(value) else None
 
     def delete_empty_record(self) -> bool:
         """Delete the ConfigMap if it is the plugin's own and empty; return whether that was so."""
