@@ -1,12 +1,15 @@
 """Services that take turns, in a RouteTable: what was the canary's is stable's after a promotion (C108)."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.service.gloo.world import GlooShop, Json, http, put
+import yaml
+from tests.service.gloo.world import KEY, GlooShop, Json, http, put, table
 from tests.service.world import service
 
+from rollouts_gwapi_plugin.cli.main import run
 from rollouts_gwapi_plugin.embedded.apiserver import ApiServer
 from rollouts_gwapi_plugin.model.calls import Verification
 
@@ -155,3 +158,131 @@ def test_a_sync_in_the_middle_ends_as_without_it(turns: GlooShop, sets: Callable
 
     assert pair(turns) == [PONG, PING]
     settled(turns, "pong")
+
+
+def one(weight: int | None) -> Json:
+    """Make a route with one destination, which says more than its name."""
+    raw = {field: value for field, value in PONG.items() if field != "weight"}
+    return {"name": "main", "forwardTo": {"destinations": [raw if weight is None else {**raw, "weight": weight}]}}
+
+
+def renamed(route: Json, name: str) -> list[Json]:
+    """Return the one destination as that of the other Service."""
+    return [{**raw, "ref": {"name": name}} for raw in route["forwardTo"]["destinations"]]
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+@pytest.mark.parametrize("zero", ["remove", "keep"])
+@pytest.mark.parametrize("weight", [None, 100])
+def test_one_destination_goes_to_the_stable_one(
+    turns: GlooShop, weight: int | None, zero: str, *, restarts: bool
+) -> None:
+    """The other one is made from it; after two turns the RouteTable is as it was."""
+    turns.configure(routeTableSelector={"name": "web"}, zeroWeight=zero)
+    put(turns, one(weight))
+    before = turns.live()["spec"]
+
+    two_turns(turns, restarts=restarts)
+
+    assert turns.live()["spec"] == before
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+@pytest.mark.parametrize("weight", [None, 100])
+def test_one_destination_is_promoted_at_weight_0(turns: GlooShop, weight: int | None, *, restarts: bool) -> None:
+    """Nothing was ever written when the Services take turns: the one that is there lost its pods."""
+    put(turns, one(weight))
+    before = turns.live()["spec"]
+    for stable in ("pong", "ping"):
+        begin(turns, stable, promoteFull=True)
+        turns.remove()
+        turns.weight(0)
+        if restarts:
+            turns.restart()
+        rest(turns, OTHER[stable])
+        assert pair(turns) == renamed(one(weight), OTHER[stable])
+        settled(turns, OTHER[stable])
+
+    assert turns.live()["spec"] == before
+
+
+@pytest.mark.parametrize("sets", [put, sync])
+@pytest.mark.parametrize("weight", [None, 100])
+def test_one_destination_is_synced(turns: GlooShop, weight: int | None, sets: Callable[[GlooShop, Json], None]) -> None:
+    """At rest and in the middle of an update, each time with the Service that is not stable."""
+    put(turns, one(weight))
+    rest(turns, "ping")
+    sets(turns, one(weight))
+    turns.weight(0)
+    assert pair(turns) == renamed(one(weight), "ping")
+    settled(turns, "ping")
+
+    begin(turns, "ping")
+    for asked in (20, 100):
+        turns.weight(asked)
+        sets(turns, one(weight))
+        turns.weight(asked)
+        assert traffic(turns) == {name: share for name, share in (("ping", 100 - asked), ("pong", asked)) if share}
+        assert turns.verify(asked) is Verification.VERIFIED
+    sets(turns, one(weight))
+    begin(turns, "ping", abort=True)
+    turns.weight(0)
+    assert traffic(turns) == {"ping": 100}
+    turns.weight(100)
+    rest(turns, "pong")
+
+    assert pair(turns) == one(weight)["forwardTo"]["destinations"]
+    settled(turns, "pong")
+
+
+def test_what_the_configuration_says_of_a_destination_is_of_its_role(turns: GlooShop) -> None:
+    """Stable's port is stable's, whichever Service that is."""
+    turns.configure(
+        routeTableSelector={"name": "web"},
+        stableDestination={"port": {"number": 8080}},
+        canaryDestination={"port": {"number": 80}},
+    )
+    put(turns, http("ping", "main"))
+    turns.weight(20)
+
+    found = {raw["ref"]["name"]: (raw["port"]["number"], raw["weight"]) for raw in pair(turns)}
+    assert found == {"pong": (8080, 80), "ping": (80, 20)}
+
+
+def test_without_turns_a_route_with_the_canary_alone_is_the_users(turns: GlooShop) -> None:
+    """Only stable's destination makes a route take part (D10)."""
+    turns.canary = {"stableService": "pong", "canaryService": "ping"}
+    put(turns, http("pong", "main"), http("ping", "preview"))
+    turns.weight(20)
+
+    assert turns.lines() == ["main: pong=80 ping=20", "preview: ping=-"]
+
+
+def test_simulate_and_lint_go_to_the_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A Rollout with ping-pong and a RouteTable with one destination, offline."""
+    containers = [{"name": "web", "image": "web", "ports": [{"containerPort": 80}]}]
+    canary = {
+        "pingPong": {"pingService": "ping", "pongService": "pong"},
+        "steps": [{"setWeight": 20}, {"setWeight": 60}],
+        "trafficRouting": {"plugins": {KEY: {"routeTableSelector": {"name": "web"}}}},
+    }
+    rollout = {
+        "apiVersion": "argoproj.io/v1alpha1",
+        "kind": "Rollout",
+        "metadata": {"name": "web", "namespace": "shop"},
+        "spec": {
+            "replicas": 1,
+            "selector": {"matchLabels": {"app": "web"}},
+            "template": {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": containers}},
+            "strategy": {"canary": canary},
+        },
+    }
+    files = {"rollout": rollout, "table": table(http("pong100", "main"))}
+    for name, found in files.items():
+        (tmp_path / f"{name}.yaml").write_text(yaml.safe_dump(found))
+
+    assert run(["lint", str(tmp_path)]) == 0
+    route = str(tmp_path / "table.yaml")
+    assert run(["simulate", "--rollout", str(tmp_path / "rollout.yaml"), "--route", route]) == 0
+
+    assert "promoted  SetWeight 0" in capsys.readouterr().out

@@ -2,11 +2,11 @@
 
 Takes the selected routes and the configuration, returns one `GlooPair` for the whole RouteTable. A route is weighted if
 it has the stable destination; the canary's is made from it where the user wrote none. A route with only the canary is
-the user's own.
+the user's own, except where two Services take turns: there it is the one that was stable before.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from rollouts_gwapi_plugin.errors import RouteError
@@ -27,7 +27,7 @@ class GlooPair:
 
     stable: Wanted
     canary: Wanted
-    config: DestinationConfig
+    config: GlooConfig
     table_namespace: str
 
     def is_stable(self, raw: JsonObject) -> bool:
@@ -42,19 +42,26 @@ class GlooPair:
 
     def derive_canary(self, stable: JsonObject) -> JsonObject:
         """Return the canary destination: what the configuration says of it, all else from stable's, no weight."""
-        config = self.config
-        given = {"namespace": config.ref.namespace, "cluster": config.ref.cluster}
-        ref = {**(stable.get("ref") or {}), "name": self.canary.name}
-        ref |= {field: value for field, value in given.items() if value}
-        result = {**{field: value for field, value in stable.items() if field != "weight"}, "ref": ref}
-        if config.kind and config.kind != kind_of(stable):
-            result["kind"] = config.kind
-        if config.port is not None:
-            result["port"] = {"number": config.port.number} if config.port.number else {"name": config.port.name}
-        if config.subset is not None:
-            result.pop("subset", None)
-            result |= {"subset": dict(config.subset)} if config.subset else {}
-        return result
+        return _derived(stable, self.canary.name, self.config.canary_destination)
+
+    def derive_stable(self, canary: JsonObject) -> JsonObject:
+        """Return stable's destination, made likewise from the canary's."""
+        return _derived(canary, self.stable.name, self.config.stable)
+
+
+def _derived(other: JsonObject, name: str, config: DestinationConfig) -> JsonObject:
+    given = {"namespace": config.ref.namespace, "cluster": config.ref.cluster}
+    ref = {**(other.get("ref") or {}), "name": name}
+    ref |= {field: value for field, value in given.items() if value}
+    result = {**{field: value for field, value in other.items() if field != "weight"}, "ref": ref}
+    if config.kind and config.kind != kind_of(other):
+        result["kind"] = config.kind
+    if config.port is not None:
+        result["port"] = {"number": config.port.number} if config.port.number else {"name": config.port.name}
+    if config.subset is not None:
+        result.pop("subset", None)
+        result |= {"subset": dict(config.subset)} if config.subset else {}
+    return result
 
 
 def names(desired: Desired, config: GlooConfig) -> tuple[str, str]:
@@ -76,9 +83,11 @@ def find_pair(
     """
     config = desired.gloo or GlooConfig()
     stable_name, canary_name = names(desired, config)
-    asked = _wanted(stable_name, config.stable)
-    there = [raw for item in routes for raw in item.destinations]
-    places = list(dict.fromkeys(place_of(raw, namespace) for raw in (*there, *kept) if asked.matches(raw, namespace)))
+    asked, asked_canary = _wanted(stable_name, config.stable), _wanted(canary_name, config.canary_destination)
+    there = [*(raw for item in routes for raw in item.destinations), *kept]
+    places = _places(asked, there, namespace)
+    if not places and desired.ping_pong:
+        places = _places(asked_canary, there, namespace)
     if not places:
         raise RouteError(_not_found(where, routes, asked, desired))
     place = _choose(places, desired.namespace)
@@ -88,8 +97,7 @@ def find_pair(
             f"{where}: destination {stable_name} is there several times ({listing}); say which is meant by"
             " stableDestination (kind, ref.namespace, ref.cluster) in the plugin's configuration"
         )
-    stable = _at(asked, place)
-    pair = GlooPair(stable, _canary(canary_name, config, place), config.canary_destination, namespace)
+    pair = GlooPair(_at(asked, place), _at(asked_canary, place), config, namespace)
     if pair.stable == pair.canary:
         raise RouteError(
             f"{where}: stable and canary destination are the same ({_text(place)} {stable_name}); tell them apart by"
@@ -104,15 +112,19 @@ def _wanted(name: str, config: DestinationConfig) -> Wanted:
     return Wanted(name, config.kind or None, config.ref.namespace or None, config.ref.cluster or None, port, subset)
 
 
-def _at(wanted: Wanted, place: Place) -> Wanted:
-    kind, namespace, cluster = place
-    return Wanted(wanted.name, kind, namespace, cluster, wanted.port, wanted.subset)
+def _places(asked: Wanted, there: Sequence[JsonObject], namespace: str) -> list[Place]:
+    return list(dict.fromkeys(place_of(raw, namespace) for raw in there if asked.matches(raw, namespace)))
 
 
-def _canary(name: str, config: GlooConfig, place: Place) -> Wanted:
-    asked = _wanted(name, config.canary_destination)
+def _at(asked: Wanted, place: Place) -> Wanted:
+    """Return the destination at the place, so far as the configuration does not say another."""
     kind, namespace, cluster = place
-    return _at(asked, (asked.kind or kind, asked.namespace or namespace, asked.cluster or cluster))
+    return replace(
+        asked,
+        kind=asked.kind or kind,
+        namespace=asked.namespace or namespace,
+        cluster=asked.cluster or cluster,
+    )
 
 
 def _choose(places: Sequence[Place], namespace: str) -> Place | None:

@@ -150,9 +150,11 @@ class TableStanding:
         return index in self.selected and self.has_stable(index, pair)
 
     def has_stable(self, index: int, pair: GlooPair) -> bool:
-        """Whether the candidate has stable's destination, in it or kept of it."""
-        entry = self.kept.get(index)
-        return any(map(pair.is_stable, self.candidates[index].destinations)) or bool(entry and entry.stable)
+        """Whether the candidate has stable's destination, in it or kept of it; of two that take turns, either."""
+        entry, there = self.kept.get(index), self.candidates[index].destinations
+        if self.desired.ping_pong and any(map(pair.is_canary, there)):
+            return True
+        return any(map(pair.is_stable, there)) or bool(entry and entry.stable)
 
     @cached_property
     def experiments(self) -> frozenset[BackendIdentity]:

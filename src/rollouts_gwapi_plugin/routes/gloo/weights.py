@@ -116,6 +116,10 @@ def seen_in(item: TableRoute, kept: Kept | None, scale: Scale, where: str) -> li
         role = _role_now(kept_as, out.raw, scale)
         if not any(one.role is role for one in seen):
             seen.insert(out.index, Seen(role, out.raw, live=False))
+    if not any(one.role is Role.STABLE for one in seen):
+        # Two Services that take turns: the user wrote the one that was stable before.
+        canary = next(one.raw for one in seen if one.role is Role.CANARY)
+        seen.append(Seen(Role.STABLE, scale.pair.derive_stable(canary), live=False))
     return seen
 
 
@@ -156,8 +160,11 @@ def _original(seen: Sequence[Seen], scale: Scale) -> Original:
     A canary that is just what we would add is taken for added, by us or by the proof-of-concept plugin; an explicit
     weight of 0 is the user's own, since that plugin never writes one.
     """
-    stable = next(one.raw for one in seen if one.role is Role.STABLE)
+    found = next(one for one in seen if one.role is Role.STABLE)
+    stable = found.raw
     canary = next((one.raw for one in seen if one.role is Role.CANARY), None)
+    if canary is not None and not found.live:
+        return Original(canary.get("weight"))
     if canary is None:
         return Original(stable.get("weight"))
     alike = same(canary, scale.pair.derive_canary(stable), scale.pair.table_namespace)
@@ -243,7 +250,7 @@ class _Layout:
                 result.append(without_weight(one.raw) if omit else with_weight(one.raw, self.shares[index]))
             elif self.scale.keeps_zero and self._is_users(one.role):
                 result.append(with_weight(one.raw, 0))
-        return result if self._differs(result, seen) else [one.raw for one in seen if one.live]
+        return result if self._differs(result, seen) or self._ends_turn(seen) else self._live(seen)
 
     def kept(self, item: TableRoute, seen: Sequence[Seen], destinations: Sequence[JsonObject]) -> Kept | None:
         """Return what is to be kept of the route as it will be; None where nothing is."""
@@ -287,6 +294,16 @@ class _Layout:
 
     def _differs(self, result: Sequence[JsonObject], seen: Sequence[Seen]) -> bool:
         """Whether the live weights mean something else; a weight that says what absence says is left alone."""
-        live = [one.raw for one in seen if one.live]
+        live = self._live(seen)
         same_ones = [without_weight(raw) for raw in result] == [without_weight(raw) for raw in live]
         return not same_ones or effective_weights(result) != effective_weights(live)
+
+    def _ends_turn(self, seen: Sequence[Seen]) -> bool:
+        """Whether stable, which was the canary before two Services took turns, has a weight where the user has none."""
+        if not self.scale.desired.ping_pong or not self._rests(seen) or self.original.stable_weight is not None:
+            return False
+        return any(one.live and one.role is Role.STABLE and one.raw.get("weight") for one in seen)
+
+    @staticmethod
+    def _live(seen: Sequence[Seen]) -> list[JsonObject]:
+        return [one.raw for one in seen if one.live]
