@@ -51,6 +51,7 @@ def test_locations_that_the_controller_takes(sound: Town, location: str) -> None
         ([5], "args [5] is no list of texts"),
         (["--transport", "grpc"], "args: the transport is grpc; the stock controller speaks netrpc"),
         (["--help"], "args ask for help; the plugin prints it and ends"),
+        (["--plugin-name=foo/bar"], "args: --plugin-name foo/bar is not the entry's name, under which Rollouts"),
         (["--nonsense"], "args: wrong arguments: unrecognized arguments: --nonsense; `serve --help` lists the right"),
     ],
 )
@@ -65,7 +66,7 @@ def test_arguments_that_the_plugin_takes(sound: Town) -> None:
     """The plugin's own flags are in order; those of other plugins are not this one's to read."""
     other = {"name": "acme/router", "location": "https://example.com/x", "args": ["--nonsense"]}
 
-    assert of_installation(sound, [other, {**ENTRY, "args": ["-kubeClientQPS=5"]}]) == [
+    assert of_installation(sound, [other, {**ENTRY, "args": ["-kubeClientQPS=5", "--plugin-name", PLUGIN_KEY]}]) == [
         f"ok {PLUGIN_KEY} is at file:///plugins/plugin"
     ]
 
@@ -127,3 +128,17 @@ def test_any_known_name_where_no_rollout_names_one(sound: Town) -> None:
     assert [one.partition(" ")[0] for one in of_installation(sound, [ENTRY])] == ["ok"]
     (found,) = of_installation(sound, [{**ENTRY, "name": "a/b"}])
     assert found.startswith(f"error trafficRouterPlugins has no entry {PLUGIN_KEY} or ")
+
+
+@pytest.mark.parametrize(("allowed", "told"), [("", "it allows: none"), ("ops", "it allows: ops"), ("ops,gw", "")])
+def test_namespaces_that_the_plugin_may_not_write_in(sound: Town, allowed: str, told: str) -> None:
+    """A Rollout whose routes are elsewhere is refused by each call, unless --allowed-namespaces lets it."""
+    sound.api.update(controller_config([{**ENTRY, "args": [f"--allowed-namespaces={allowed}"]}]))
+    own = [line for line in sound.found() if "--allowed-namespaces" in line]
+    sound.configure(config={"httpRoute": "web", "namespace": "gw"})
+    found = [line for line in sound.found() if "--allowed-namespaces" in line]
+
+    assert own == []
+    assert len(found) == bool(told)
+    assert all(line.startswith("error configuration: Rollout shop/web: namespace 'gw'") for line in found)
+    assert all(told in line for line in found)

@@ -17,7 +17,6 @@ from rollouts_gwapi_plugin.cli.options import Place
 from rollouts_gwapi_plugin.cli.subject import Subject, chosen_rollouts, subject_of
 from rollouts_gwapi_plugin.cli.survey import survey
 from rollouts_gwapi_plugin.errors import NotFound, PluginError
-from rollouts_gwapi_plugin.service.plugin_key import KNOWN_KEYS
 
 API = "API server"
 
@@ -70,18 +69,11 @@ def _in_cluster(connection: Connection, order: Order) -> Iterator[Finding]:
             yield failed(f"Rollout {metadata['namespace']}/{metadata['name']}", "configuration", str(error))
     yield from check_kinds(connection, subjects)
     reviewer = Reviewer.of(connection, order.service_account)
-    yield from check_configuration(
-        connection, reviewer, order.plugin_name, order.plugin_file, _used(subjects, order.plugin_name)
-    )
+    rollouts = [subject.rollout for subject in subjects if subject.rollout is not None]
+    yield from check_configuration(connection, reviewer, order.plugin_name, order.plugin_file, rollouts)
     for subject in subjects:
         yield from _of_rollout(connection, subject, reviewer)
     yield from _gone(connection, subjects, order.plugin_name)
-
-
-def _used(subjects: list[Subject], plugin_name: str | None) -> list[str]:
-    """Return this plugin's keys that the Rollouts name: the controller looks for an entry of each."""
-    named = {key for one in subjects if one.rollout is not None for key in one.rollout.traffic_routing.plugins}
-    return [key for key in ([plugin_name] if plugin_name else KNOWN_KEYS) if key in named]
 
 
 def _of_rollout(connection: Connection, subject: Subject, reviewer: Reviewer) -> Iterator[Finding]:

@@ -17,6 +17,7 @@ from rollouts_gwapi_plugin.cli.doctor.plugin_entries import KEY, SHA256, check_e
 from rollouts_gwapi_plugin.cli.findings import Finding, failed, noted, passed, warned
 from rollouts_gwapi_plugin.errors import NotFound, PluginError
 from rollouts_gwapi_plugin.model.kube import CONFIG_MAPS
+from rollouts_gwapi_plugin.model.rollout import Rollout
 from rollouts_gwapi_plugin.service.plugin_key import KNOWN_KEYS
 
 CONFIG_MAP: Final = "argo-rollouts-config"
@@ -63,7 +64,11 @@ def check_sum(name: str, found: str, wanted: str | None) -> Iterator[Finding]:
 
 
 def check_configuration(
-    connection: Connection, reviewer: Reviewer, plugin_name: str | None, file: Path | None, used: Sequence[str] = ()
+    connection: Connection,
+    reviewer: Reviewer,
+    plugin_name: str | None,
+    file: Path | None,
+    rollouts: Sequence[Rollout],
 ) -> Iterator[Finding]:
     """Check what the controller's ConfigMap says of the plugin; with a file, its sum there is that file's."""
     namespace = reviewer.namespace
@@ -94,7 +99,7 @@ def check_configuration(
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
         yield failed(name, "installation", f"{KEY} is not a list of entries with name and location")
         return
-    yield from check_entries(name, entries, [plugin_name] if plugin_name else list(KNOWN_KEYS), used)
+    yield from check_entries(name, entries, [plugin_name] if plugin_name else list(KNOWN_KEYS), rollouts)
     if file is not None:
         yield from _same_sum(name, entries, file)
 

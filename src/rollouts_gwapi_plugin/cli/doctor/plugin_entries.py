@@ -12,6 +12,9 @@ from urllib.parse import SplitResult, urlsplit
 from rollouts_gwapi_plugin.cli.findings import Finding, failed, passed
 from rollouts_gwapi_plugin.errors import ConfigError, cut
 from rollouts_gwapi_plugin.model.base import JsonObject
+from rollouts_gwapi_plugin.model.configuration import parse_configuration
+from rollouts_gwapi_plugin.model.rollout import Rollout
+from rollouts_gwapi_plugin.service.targets import route_namespace
 from rollouts_gwapi_plugin.transport import flags
 
 KEY: Final = "trafficRouterPlugins"
@@ -21,21 +24,23 @@ _RELATIVE: Final = frozenset({".", ".."})
 
 
 def check_entries(
-    subject: str, entries: Sequence[JsonObject], wanted: Sequence[str], used: Sequence[str] = ()
+    subject: str, entries: Sequence[JsonObject], wanted: Sequence[str], rollouts: Sequence[Rollout] = ()
 ) -> Iterator[Finding]:
-    """Check all entries: say where each wanted one is that can be used; there has to be one for each used name."""
+    """Check all entries: say where each wanted one is that can be used; those that Rollouts name have to be there."""
     # Go reads the keys without case.
     lowered = [{str(key).lower(): value for key, value in entry.items()} for entry in entries]
     names = [entry.get("name") for entry in lowered]
     for index, entry in enumerate(lowered):
         name = entry.get("name")
-        wrong = [*_wrong(entry), *(_wrong_arguments(entry.get("args")) if name in wanted else ())]
+        wrong = [*_wrong(entry), *(_wrong_arguments(name, entry.get("args")) if name in wanted else ())]
         if name is not None and name in names[:index]:
             wrong.append("it is there more than once; which one is started is not certain")
         for text in wrong:
             yield failed(subject, "installation", f"{KEY}: {f'{name}: {text}' if _is_name(name) else text}")
         if name in wanted and not wrong:
             yield passed(subject, "installation", f"{name} is at {entry['location']}")
+            yield from _not_allowed(str(name), entry.get("args"), rollouts)
+    used = [key for key in wanted if any(key in rollout.traffic_routing.plugins for rollout in rollouts)]
     present = ", ".join(str(name) for name in names) or "none"
     for key in (key for key in used if key not in names):
         text = f"{KEY} has no entry {key}, which a Rollout names; its entries: {present}"
@@ -85,7 +90,7 @@ def _wrong_file(location: str, parts: SplitResult) -> Iterator[str]:
     yield f"location {_told(location)} has no absolute path{meant}"
 
 
-def _wrong_arguments(arguments: Any) -> Iterator[str]:
+def _wrong_arguments(name: Any, arguments: Any) -> Iterator[str]:
     if arguments is None:
         return
     if not isinstance(arguments, list) or not all(isinstance(one, str) for one in arguments):
@@ -99,8 +104,23 @@ def _wrong_arguments(arguments: Any) -> Iterator[str]:
     except ConfigError as error:
         yield f"args: {error}"
         return
+    key = found.service.plugin_name
+    if key not in {None, name}:
+        yield f"args: --plugin-name {key} is not the entry's name, under which Rollouts configure the plugin"
     if found.transport != "netrpc":
         yield f"args: the transport is {found.transport}; the stock controller speaks netrpc"
+
+
+def _not_allowed(name: str, arguments: Any, rollouts: Sequence[Rollout]) -> Iterator[Finding]:
+    """Tell of the Rollouts whose routes are where the entry's arguments let the plugin write none."""
+    allowed = flags.parse(arguments or []).service.allowed_namespaces
+    for rollout in rollouts:
+        plugins = rollout.traffic_routing.plugins
+        try:
+            if name in plugins:
+                route_namespace(rollout, parse_configuration(plugins[name], name), allowed)
+        except ConfigError as error:
+            yield failed(f"Rollout {rollout.key}", "configuration", str(error))
 
 
 def _told(value: Any) -> str:
