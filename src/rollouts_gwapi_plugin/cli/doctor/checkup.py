@@ -11,12 +11,14 @@ from rollouts_gwapi_plugin.cli.doctor.installation import check_configuration, c
 from rollouts_gwapi_plugin.cli.doctor.kinds import check_kinds
 from rollouts_gwapi_plugin.cli.doctor.record import check_record
 from rollouts_gwapi_plugin.cli.doctor.standing_routes import check_routes
-from rollouts_gwapi_plugin.cli.findings import Finding, failed, noted, passed, warned
+from rollouts_gwapi_plugin.cli.findings import Finding, Severity, failed, noted, passed, warned
 from rollouts_gwapi_plugin.cli.leftovers import GONE, Leftover, leftovers
+from rollouts_gwapi_plugin.cli.lint.step_checks import check_steps
 from rollouts_gwapi_plugin.cli.options import Place
 from rollouts_gwapi_plugin.cli.subject import Subject, chosen_rollouts, subject_of
 from rollouts_gwapi_plugin.cli.survey import survey
 from rollouts_gwapi_plugin.errors import NotFound, PluginError
+from rollouts_gwapi_plugin.model.rollout import Rollout
 
 API = "API server"
 
@@ -82,6 +84,7 @@ def _of_rollout(connection: Connection, subject: Subject, reviewer: Reviewer) ->
         yield warned(name, "configuration", f"{key} is no key that this plugin knows, and has no effect (see `lint`)")
     if subject.rollout is not None:
         yield from needed_versions(subject.rollout, name)
+        yield from _refused_steps(subject, subject.rollout, name)
     yield from check_rights(subject, reviewer)
     try:
         routes = survey(connection, subject)
@@ -90,6 +93,13 @@ def _of_rollout(connection: Connection, subject: Subject, reviewer: Reviewer) ->
         return
     yield from check_routes(connection, subject, routes)
     yield from check_record(subject, routes)
+
+
+def _refused_steps(subject: Subject, rollout: Rollout, name: str) -> Iterator[Finding]:
+    """Check what the controller refuses or reads otherwise; the other checks of `lint` are made on the live routes."""
+    for one in check_steps(rollout, subject.raw or {}, subject.config, name):
+        if one.check in {"weight", "managed route"} and one.severity is not Severity.INFO:
+            yield one
 
 
 def _gone(connection: Connection, subjects: list[Subject], plugin_name: str | None) -> Iterator[Finding]:
