@@ -235,6 +235,18 @@ def test_one_destination_is_synced(turns: GlooShop, weight: int | None, sets: Ca
     settled(turns, "pong")
 
 
+def test_one_destination_keeps_its_place_among_others(turns: GlooShop) -> None:
+    """Whichever Service is there, the others of the route come before and after it as the user wrote them."""
+    put(turns, http("a10 pong60 x30", "main"))
+    for stable, at_rest in (("pong", "main: a=10 ping=60 x=30"), ("ping", "main: a=10 pong=60 x=30")):
+        begin(turns, stable)
+        for weight in (50, 100):
+            turns.weight(weight)
+        rest(turns, OTHER[stable])
+        assert turns.lines() == [at_rest]
+        assert turns.kept() == {}
+
+
 def test_what_the_configuration_says_of_a_destination_is_of_its_role(turns: GlooShop) -> None:
     """Stable's port is stable's, whichever Service that is."""
     turns.configure(

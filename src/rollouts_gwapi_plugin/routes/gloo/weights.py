@@ -118,8 +118,8 @@ def seen_in(item: TableRoute, kept: Kept | None, scale: Scale, where: str) -> li
             seen.insert(out.index, Seen(role, out.raw, live=False))
     if not any(one.role is Role.STABLE for one in seen):
         # Two Services that take turns: the user wrote the one that was stable before.
-        canary = next(one.raw for one in seen if one.role is Role.CANARY)
-        seen.append(Seen(Role.STABLE, scale.pair.derive_stable(canary), live=False))
+        place, canary = next((place, one.raw) for place, one in enumerate(seen) if one.role is Role.CANARY)
+        seen.insert(place + 1, Seen(Role.STABLE, scale.pair.derive_stable(canary), live=False))
     return seen
 
 
@@ -141,7 +141,10 @@ def weigh(item: TableRoute, kept: Kept | None, scale: Scale, where: str) -> Weig
     stable = next(one.raw for one in seen if one.role is Role.STABLE)
     original = kept.original if kept else _original(seen, scale)
     if not any(one.role is Role.CANARY for one in seen):
-        seen.append(Seen(Role.CANARY, scale.pair.derive_canary(stable), live=False))
+        # Two Services that take turns have one place among the others, whichever of them is there.
+        place = next(place for place, one in enumerate(seen) if one.role is Role.STABLE)
+        end = place + 1 if scale.desired.ping_pong else len(seen)
+        seen.insert(end, Seen(Role.CANARY, scale.pair.derive_canary(stable), live=False))
     seen += _new_experiments(seen, stable, scale)
     shares, notes = _shares(item, seen, scale, original, where)
     layout = _Layout(scale, original, shares)
