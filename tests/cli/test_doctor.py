@@ -185,9 +185,9 @@ def test_what_is_left_over(sound: Town) -> None:
     sound.api.delete("Rollout", "shop", "web")
     gone = sound.bad()
 
-    assert [
-        line for line in left if line.startswith("warning left the configuration: it left the configuration of sho")
-    ]
+    (of_route,) = [line for line in left if line.startswith("warning left the configuration: it left the config")]
+    assert "`cleanup -n shop web` gives back all but the weights" in of_route
+    assert "run it when no update is under way" in of_route
     assert [line for line in gone if line.startswith("warning left over: it is gone") and "cleanup -n shop web" in line]
 
 

@@ -42,9 +42,11 @@ def _services(connection: Connection, subject: Subject) -> Iterator[Finding]:
 
 def _left(subject: Subject, found: RouteFound) -> Finding:
     what = found.error or "something of it may still stand there"
+    command = f"cleanup -n {subject.desired.namespace} {subject.desired.rollout_name}"
     text = (
         f"it left the configuration of {subject.key} ({found.sign}): {what}; the next call gives back what is on"
-        f" record, `cleanup -n {subject.desired.namespace} {subject.desired.rollout_name}` all of it"
+        f" record; `{command}` gives back all but the weights, but of the configured routes, too: run it when no update"
+        " is under way"
     )
     return warned(str(found.target.ref), "left the configuration", text)
 
