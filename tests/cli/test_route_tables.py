@@ -9,7 +9,7 @@ import pytest
 import yaml
 from tests.cli.town import Town, controller_config
 from tests.service.gloo.world import KEPT, KEY, GlooShop, crds, destination, http, table
-from tests.service.world import LEDGER, header_step, service
+from tests.service.world import LEDGER, PLUGIN_KEY, Shop, header_step, route, rule, service
 
 from rollouts_gwapi_plugin.cli.main import run
 from rollouts_gwapi_plugin.embedded.apiserver import ApiServer
@@ -174,3 +174,27 @@ def test_from_files(tmp_path: Path, capsys: pytest.CaptureFixture[str], gloo: To
             "SetMirrorRoute shadow",
         ]
         assert told["left"] == []
+
+
+def test_a_rollout_of_both_keys(gloo: Town) -> None:
+    """What the other key's process does is not called left over under this key, and not given back under it."""
+    plugins = {PLUGIN_KEY: {"httpRoute": "web"}, KEY: CONFIG}
+    gloo.api.create(route(rule("s100 c0")))
+    gloo.configure(plugins=plugins)
+    gloo.shop.settings = {"plugin_name": KEY}
+    other = Shop(gloo.api, gloo.shop.folder, plugins=plugins, settings={"plugin_name": PLUGIN_KEY})
+    gloo.shop.weight(20)
+    other.weight(20)
+    seen = {key: gloo.json("status", "web", "--plugin-name", key) for key in plugins}
+    bad = [line for key in plugins for line in gloo.bad("--plugin-name", key) if "left" in line]
+
+    code, _, _ = gloo.run("cleanup", "web", "--yes", "--weights", "--plugin-name", PLUGIN_KEY)
+
+    assert {key: [one["kind"] for one in found[0]["routes"]] for key, found in seen.items()} == {
+        PLUGIN_KEY: ["HTTPRoute"],
+        KEY: ["RouteTable"],
+    }
+    assert (code, bad) == (0, [])
+    assert other.rules() == ["s=100 c=0"]
+    routes = {one["name"]: one for one in gloo.api.read("RouteTable", "shop", "web")["spec"]["http"]}
+    assert [one["weight"] for one in routes["main"]["forwardTo"]["destinations"]] == [80, 20]

@@ -28,6 +28,7 @@ from rollouts_gwapi_plugin.routes.managed import (
 )
 from rollouts_gwapi_plugin.routes.pair import Pair, find_pair
 from rollouts_gwapi_plugin.routes.standing import Standing, take_apart
+from rollouts_gwapi_plugin.service.plugin_key import KNOWN_KEYS
 from rollouts_gwapi_plugin.service.targets import Target, find_targets, read_target
 
 
@@ -125,7 +126,8 @@ class _Look:
 
 def _left(connection: Connection, subject: Subject) -> Iterator[tuple[Target, str]]:
     """Yield routes of any kind that tell of the Rollout, with the sign by which they do."""
-    for family, kind in KINDS.items():
+    for family in _families(subject):
+        kind = KINDS[family]
         readable = subject.session.trouble(family) is None
         recorded = subject.session.ledger(family).routes_of(subject.key) if readable else ()
         listed = listed_routes(connection, subject.namespace, kind)
@@ -141,6 +143,13 @@ def _left(connection: Connection, subject: Subject) -> Iterator[tuple[Target, st
             if sign and name not in recorded:
                 resource = connection.cluster.resource(kind, connection.deadline())
                 yield Target(kind, subject.namespace, name, takes_headers=False, resource=resource, raw=raw), sign
+
+
+def _families(subject: Subject) -> tuple[str, ...]:
+    """Return the kinds on which something may be left; of a Rollout with several keys, those of the one looked at."""
+    named = subject.rollout.traffic_routing.plugins if subject.rollout is not None else {}
+    several = sum(key in named for key in KNOWN_KEYS) > 1
+    return subject.config.known_families if several else tuple(KINDS)
 
 
 def listed_routes(connection: Connection, namespace: str, kind: RouteKind) -> dict[str, JsonObject]:
