@@ -139,8 +139,16 @@ def test_record(sound: Town) -> None:
         "ConfigMap", "shop", LEDGER, lambda one: one["data"].update(grpcManagedHeaderRoutes='{"version": 9}')
     )
     broken = sound.bad()
+    shop.header("canary")
     assert [line for line in broken if "key grpcManagedHeaderRoutes has version 9" in line]
-    assert [line for line in broken if "record" in line] == [line for line in broken if "grpcManaged" in line]
+    (of_record,) = [line for line in broken if "record" in line]
+    assert of_record.startswith("warning record: ")
+    assert of_record.endswith("; no configured route is of that kind")
+
+    sound.configure(config={"httpRoute": "web", "grpcRoute": "rpc"})
+    of_kind = [line for line in sound.bad() if "key grpcManagedHeaderRoutes has version 9" in line]
+    assert [line.startswith("error record: ") for line in of_kind] == [True]
+    sound.configure(config={"httpRoute": "web"})
 
     edit_route(rules=[rule("s100 c0")])(sound)
     assert [

@@ -18,8 +18,13 @@ def check_record(subject: Subject, routes: Sequence[RouteFound]) -> Iterator[Fin
         trouble = session.trouble(family)
         if trouble is not None:
             broken = True
-            effect = "managed routes and experiments can't be set" if needs else "weights are set all the same"
-            yield (failed if needs else warned)(name, "record", f"{session}: {trouble}; {effect}")
+            # A broken key holds up only the kind that it is of; a ConfigMap that can't be read holds up all.
+            stops = needs and (family in subject.config.families or not isinstance(trouble, LedgerError))
+            if stops:
+                effect = "managed routes and experiments can't be set"
+            else:
+                effect = "no configured route is of that kind" if needs else "weights are set all the same"
+            yield (failed if stops else warned)(name, "record", f"{session}: {trouble}; {effect}")
             if not isinstance(trouble, LedgerError):
                 # The whole ConfigMap can't be read, and with it no key.
                 return
