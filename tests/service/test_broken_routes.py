@@ -160,7 +160,10 @@ def test_a_broken_route_never_stops_a_header_step(routes: list[Drawn]) -> None:
 @settings(max_examples=40)
 @given(routes=several_routes())
 def test_a_missing_route_has_nothing_to_remove(routes: list[Drawn]) -> None:
-    """RemoveManagedRoutes succeeds where a route is gone, cleans the sound ones, and names what it can't clean (X2)."""
+    """RemoveManagedRoutes succeeds where a route is gone, and cleans the sound ones (X2).
+
+    What it can't clean is named by the SetWeight after it, which an error of its own would keep from being called.
+    """
     with ExitStack() as stack:
         world = make_world(stack, [Drawn(item.family, item.name, State.SOUND) for item in routes])
         world.shop.weight(20)
@@ -172,13 +175,68 @@ def test_a_missing_route_has_nothing_to_remove(routes: list[Drawn]) -> None:
                 world.api.faults.add(verb="get", name=item.name, status=403, times=None)
             if item.state is State.REFUSED:
                 world.api.faults.add(verb="update", name=item.name, status=422, times=None)
-        check_told(world.shop.remove, [item for item in able if item.state in {State.UNREADABLE, State.REFUSED}])
+        world.shop.remove()
         gone = {item.name for item in routes if item.state is State.MISSING}
         for item in able:
             if item.state not in {State.MISSING, State.UNREADABLE, State.REFUSED}:
                 assert world.rules(item) == SOUND
         assert not [name for name in gone if f'"{name}"' in str(world.shop.ledger())]
+        left = [item for item in able if item.state is State.REFUSED]
+        left += [item for item in routes if item.state in {State.MISSING, State.UNREADABLE}]
+        check_told(lambda: world.shop.weight(20), left)
         world.api.faults.clear()
         world.shop.remove()
         assert world.shop.ledger() == {}
         check_told(lambda: world.shop.weight(0), [item for item in routes if item.state is State.MISSING])
+
+
+@pytest.mark.parametrize(
+    ("config", "verb"),
+    [
+        ({"httpRoute": "web", "grpcRoute": "api"}, "get"),
+        ({"httpRoute": "web", "grpcRoute": "api"}, "update"),
+        ({"httpRoute": "web", "grpcRouteSelector": {"matchLabels": {"app": "web"}}}, "list"),
+    ],
+)
+def test_an_abort_is_not_held_up_by_a_broken_route(
+    shop: Shop, api: ApiServer, config: dict[str, object], verb: str
+) -> None:
+    """Each reconcile of it begins with RemoveManagedRoutes and ends with the first error (A1, X1)."""
+    api.create(route(rule("s50 c50"), name="api", kind="GRPCRoute"))
+    shop.config, shop.managed, shop.steps = config, ["canary"], [{"setHeaderRoute": header_step("canary")}]
+    api.update(route(rule("s50 c50")))
+    api.faults.add(verb=verb, plural="grpcroutes", status=403, times=None)
+    shop.status["abort"] = True
+
+    shop.remove()
+    with pytest.raises(PluginError, match="GRPCRoute"):
+        shop.weight(0)
+    assert shop.rules() == ["s=100 c=0"]
+
+
+def test_what_could_not_be_removed_is_told_once(shop: Shop, api: ApiServer) -> None:
+    """By the SetWeight of the same reconcile, with its cause; the next reconcile removes it."""
+    shop.managed, shop.steps = ["canary"], [{"setHeaderRoute": header_step("canary")}]
+    shop.header("canary")
+    shop.status["abort"] = True
+    api.faults.add(verb="update", plural="httproutes", status=422, times=1)
+
+    shop.remove()
+    with pytest.raises(PluginError, match=r"HTTPRoute shop/web.*422"):
+        shop.weight(0)
+    shop.weight(0)
+    shop.remove()
+    shop.weight(0)
+    assert shop.rules() == ["s=100 c=0"]
+
+
+def test_what_an_earlier_reconcile_could_not_remove_is_not_told(shop: Shop, api: ApiServer) -> None:
+    """The Rollout has changed since: what it asks for now was done."""
+    shop.managed, shop.steps = ["canary"], [{"setHeaderRoute": header_step("canary")}]
+    shop.header("canary")
+    api.faults.add(verb="update", plural="httproutes", status=422, times=1)
+    shop.remove()
+
+    shop.metadata = {"resourceVersion": "8"}
+    shop.weight(10)
+    assert shop.rules() == ["s=90 c=10", "canary: c=1"]

@@ -197,7 +197,7 @@ def wrong_weights(route: Route, desired: Desired, view: RecordView, scope: Scope
     absent = services_needed(route, desired, view, scope)
     if absent:
         return f"{route}: experiment backends {', '.join(absent)} are not on every weighted rule"
-    outcome = set_weight(route, replace(desired, heal=False), view, scope)
+    outcome = set_weight(route, replace(desired, heal=False, keep_managed=True), view, scope)
     for index, (live, wanted) in enumerate(zip(route.rules, outcome.route.rules, strict=False)):
         have = [(ref.name, ref.effective_weight) for ref in live.backends]
         want = [(ref.name, ref.effective_weight) for ref in wanted.backends]
@@ -248,7 +248,7 @@ def _weigh_and_heal(standing: Standing, pair: Pair, scope: Scope, *, experiments
 def _weighed(index: int, pair: Pair, split: Split, standing: Standing) -> Rule:
     """Return a rule that is not ours as it should be; another Rollout's mirror rule follows its source (D12)."""
     rule = standing.users[index]
-    if pair.weights(rule) and standing.is_copy(index):
+    if pair.weights(rule) and standing.is_copy(index, pair):
         return weigh_copy(rule, pair, split, standing.desired.namespace)
     if pair.weights(rule) and standing.is_source(index):
         return weigh(rule, pair, split, standing.desired)

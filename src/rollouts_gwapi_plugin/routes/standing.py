@@ -14,7 +14,6 @@ from rollouts_gwapi_plugin.routes.kinds import RouteKind
 from rollouts_gwapi_plugin.routes.managed import (
     Claim,
     Owned,
-    Purpose,
     base_name,
     has_headers_of,
     only_canary,
@@ -22,6 +21,7 @@ from rollouts_gwapi_plugin.routes.managed import (
     record_of_rule,
     settled_entries,
 )
+from rollouts_gwapi_plugin.routes.pair import Pair
 from rollouts_gwapi_plugin.routes.record import RecordView, RouteRecord, RuleMark
 from rollouts_gwapi_plugin.routes.steps import Steps, steps_there
 from rollouts_gwapi_plugin.routes.weights import Split
@@ -75,10 +75,16 @@ class Standing:
         """Whether the rule of that place is to be managed: the user's, and of the configured name."""
         return index not in self.foreign and self.desired.selects(self.users[index].name)
 
-    def is_copy(self, index: int) -> bool:
-        """Whether it is another Rollout's managed rule before such a rule: its mirror rule is a copy."""
-        behind = next((place for place in range(index, len(self.users)) if place not in self.foreign), None)
-        return index in self.foreign and behind is not None and self.is_source(behind)
+    def is_copy(self, index: int, pair: Pair) -> bool:
+        """Whether it is another Rollout's managed rule, made from such a rule: its mirror rule is a copy.
+
+        It stands before its source. Where somebody moved it behind all that have the pair, it is one of theirs.
+        """
+        if index not in self.foreign:
+            return False
+        sources = [place for place, rule in enumerate(self.users) if place not in self.foreign and pair.weights(rule)]
+        behind = next((place for place in sources if place > index), None)
+        return all(map(self.is_source, sources)) if behind is None else self.is_source(behind)
 
     @cached_property
     def owned_names(self) -> frozenset[str]:
@@ -114,7 +120,8 @@ class Standing:
             if owner is None:
                 users += 1
             else:
-                before = users if owner.purpose is Purpose.MIRROR else None
+                # They stay where they are: a header rule may be before one that it ties with, a mirror rule the last.
+                before = users if users < len(self.users) else None
                 result.append(ManagedRule(owner, rule.name or owner.mark or base_name(owner.name), rule, before))
         return result
 

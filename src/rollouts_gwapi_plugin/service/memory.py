@@ -9,6 +9,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
+from rollouts_gwapi_plugin.errors import PluginError
 from rollouts_gwapi_plugin.routes.desired import Label
 from rollouts_gwapi_plugin.routes.kinds import RouteKind
 
@@ -92,6 +93,8 @@ class Memory:
     def __init__(self) -> None:
         # Rollout -> the resourceVersion that it had at its last RemoveManagedRoutes, until its next VerifyWeight.
         self.removed: Remembered[str, str] = Remembered()
+        # Rollout -> its resourceVersion at its last RemoveManagedRoutes, and what that could not do; until SetWeight.
+        self.unremoved: Remembered[str, tuple[str, tuple[PluginError, ...]]] = Remembered()
         # (uid of the route, generation) -> when this process first met that generation.
         self.first_seen: Remembered[tuple[str, int], float] = Remembered()
         # uid of the route -> our last write that was not yet seen true.

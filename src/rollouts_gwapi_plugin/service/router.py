@@ -93,7 +93,7 @@ class TrafficRouter:
             targets = work.targets()
             errors = work.run(targets, lambda *found: _compute_weight(work, *found))
             give_back_left_routes(work, targets)
-            raise_all(errors)
+            raise_all([*errors, *self._not_removed(call, errors)])
 
     def verify_weight(self, call: WeightCall) -> Verification:
         """Tell whether routes and gateways are at the weight; never raises (D19)."""
@@ -119,7 +119,10 @@ class TrafficRouter:
             self._set_managed(call.rollout, call.mirror_route)
 
     def remove_managed_routes(self, call: RemoveManagedRoutesCall) -> None:
-        """Remove all managed routes of the Rollout; a route that is gone is fine."""
+        """Remove all managed routes of the Rollout; a route that is gone is fine.
+
+        What is wrong with a route is raised by the SetWeight that follows, after its own work.
+        """
         with self._call("RemoveManagedRoutes", call):
             self._memory.removed.set(call.rollout.key, call.rollout.metadata.resource_version)
             work = self._work(call.rollout)
@@ -133,7 +136,18 @@ class TrafficRouter:
             present = [target for target in able if not target.missing]
             errors = work.run(present, lambda *found: _compute_removal(work, *found))
             give_back_left_routes(work, targets)
-            raise_all(errors)
+            # Raised, they would end the reconcile before the SetWeight that takes an abort's traffic off the canary.
+            self._memory.unremoved.set(call.rollout.key, (call.rollout.metadata.resource_version, tuple(errors)))
+            for error in errors:
+                log.warning("managed routes could not be removed; the reconcile's SetWeight says so", reason=str(error))
+
+    def _not_removed(self, call: WeightCall, told: list[PluginError]) -> list[PluginError]:
+        """Return what the RemoveManagedRoutes of the same reconcile could not do, where that is not told already."""
+        version, left = self._memory.unremoved.get(call.rollout.key) or ("", ())
+        self._memory.unremoved.forget(call.rollout.key)
+        texts = {str(error) for error in told}
+        current = version == call.rollout.metadata.resource_version
+        return [error for error in left if str(error) not in texts] if current else []
 
     def close(self, seconds: float) -> None:
         """Make the Events that wait, for so long at most."""

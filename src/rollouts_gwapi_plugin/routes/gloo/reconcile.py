@@ -177,7 +177,7 @@ def wrong_weights(route: Route, desired: Desired, view: RecordView, scope: Scope
     absent = services_needed(route, desired, view, scope)
     if absent:
         return f"{route}: experiment destinations {', '.join(absent)} are not on every weighted route"
-    return _difference(route, _set_weight(route, replace(desired, heal=False), view))
+    return _difference(route, _set_weight(route, replace(desired, heal=False, keep_managed=True), view))
 
 
 def _difference(route: Route, outcome: Outcome) -> str:
