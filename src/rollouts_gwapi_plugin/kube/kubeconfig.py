@@ -90,7 +90,15 @@ def load_kubeconfig(
     selected = _select(source)
     loaded, configuration, context_tls = _load(source, selected)
     server = str(configuration.host or "")
-    if urlsplit(server).scheme not in {"http", "https"}:
+    address = urlsplit(server)
+    is_web = address.scheme in {"http", "https"}
+    # A user and password would not be sent, and the address stands in messages. Without a scheme it has no netloc.
+    if "@" in (address.netloc if is_web else server):
+        raise source.wrong(
+            f"the server of context {selected.context!r} holds a user or a password in its address; give them as "
+            "username and password of the user"
+        )
+    if not is_web:
         raise source.wrong(f"the server {server!r} of context {selected.context!r} is no http or https address")
     return ClusterConfig(
         server=server,
