@@ -189,7 +189,13 @@ class Connection:
             self._send(stream, call, convert.reply(method, refused))
             return
         stream.running += 1
-        self._pool.submit(self._perform, stream, call, method)
+        try:
+            self._pool.submit(self._perform, stream, call, method)
+        except RuntimeError as error:
+            # The pool wanted one more thread and got none. The call is in its queue, for the first thread that is free.
+            self._log.warning(
+                "a call waits for another, since no thread can be made", call=method.name, cause=str(error)
+            )
 
     def _send(self, stream: _RpcStream, call: CallReceived, reply: convert.Reply) -> None:
         connection = stream.connection

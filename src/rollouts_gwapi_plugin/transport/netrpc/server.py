@@ -25,6 +25,8 @@ class NetRpcServer:
         self._make_tls = make_tls
         # As many threads as calls are let in, so none waits for another.
         self._pool = ThreadPoolExecutor(MAX_CALLS, thread_name_prefix="call")
+        # Makes the first thread, so that a call always finds one, also where no more can be made later.
+        self._pool.submit(int)
         self._connections: set[Connection] = set()
         self._lock = threading.Lock()
 
