@@ -4,7 +4,8 @@
 not the one said last under the key, so a controller that reconciles a hundred times gets one Event. Posting is the
 work of one thread behind a bounded queue and not of the caller: an Event is for reading later, while the caller is one
 of the controller's few workers and must not wait for an API server that is slow. What can't be posted is forgotten
-again, so that the next reconcile says it once more; a 403 ends all Events for a while, with one line in the log.
+again, so that the next reconcile says it once more; a 403 ends the Events of its namespace for a while, with one line
+in the log: rights are given a namespace, and one that is being deleted takes no Events either.
 """
 
 import datetime as dt
@@ -28,6 +29,8 @@ MAX_WAITING = 200
 MAX_STATES = 10_000
 # The role may be fixed while we run; until then asking again is a wasted request each.
 SILENCE_SECONDS = 600.0
+# More than the namespaces that one controller mostly has; one that falls out is asked again, which costs a request.
+MAX_SILENT = 1000
 # The API server refuses more (events.k8s.io) or kubectl cuts it.
 MAX_MESSAGE = 1000
 MAX_REASON = 128
@@ -76,7 +79,8 @@ class EventRecorder:
         self._thread: threading.Thread | None = None
         self._posting = False
         self._closed = False
-        self._silent_until = float("-inf")
+        # By namespace, the oldest refusal first.
+        self._silent_until: OrderedDict[str, float] = OrderedDict()
 
     def record(
         self, rollout: Rollout, key: str, event_type: EventType, reason: str, message: str, *, state: str = ""
@@ -105,7 +109,7 @@ class EventRecorder:
                 self._states.popitem(last=False)
             if known == said or self._closed:
                 return
-            if len(self._waiting) >= MAX_WAITING or self._clock() < self._silent_until:
+            if len(self._waiting) >= MAX_WAITING or self._is_silent(about.namespace):
                 self._drop(state_key, said)
                 return
             self._waiting.append(
@@ -152,15 +156,20 @@ class EventRecorder:
 
     def _send(self, event: _Event) -> None:
         with self._changed:
-            silent = self._clock() < self._silent_until
+            silent = self._is_silent(event.namespace)
         try:
             if not silent:
                 self._post(event.namespace, event.body)
                 return
         except Forbidden as error:
             with self._changed:
-                self._silent_until = self._clock() + SILENCE_SECONDS
-            log.warning("no Events are made for a while", seconds=SILENCE_SECONDS, reason=str(error))
+                self._silent_until[event.namespace] = self._clock() + SILENCE_SECONDS
+                self._silent_until.move_to_end(event.namespace)
+                if len(self._silent_until) > MAX_SILENT:
+                    self._silent_until.popitem(last=False)
+            log.warning(
+                "no Events are made for a while", namespace=event.namespace, seconds=SILENCE_SECONDS, reason=str(error)
+            )
         except PluginError as error:
             log.info("an Event could not be made", about=event.body["reason"], reason=str(error))
         except Exception:
@@ -168,6 +177,9 @@ class EventRecorder:
             log.exception("an Event could not be made")
         with self._changed:
             self._drop(event.key, event.state)
+
+    def _is_silent(self, namespace: str) -> bool:
+        return self._clock() < self._silent_until.get(namespace, float("-inf"))
 
     def _drop(self, key: _StateKey, said: str) -> None:
         """Forget a state that was not told, unless another was said since."""

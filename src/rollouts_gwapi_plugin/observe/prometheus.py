@@ -6,6 +6,7 @@ that can't be had (an old process still has it, or a second plugin with the same
 call; each call tries it again, so metrics are there once the port is free.
 """
 
+import errno
 import threading
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessCollector, start_http_server
@@ -14,6 +15,8 @@ from rollouts_gwapi_plugin.log import get_logger
 from rollouts_gwapi_plugin.observe.metrics import Metrics
 
 _CONFLICT = 409
+# All addresses of the pod: the first takes IPv4, too; the second is for nodes without IPv6.
+_EVERYWHERE = ("::", "0.0.0.0")  # noqa: S104 - Prometheus comes from another pod
 # From a no-change call on a near API server to the client's own time limits.
 _SECONDS = (0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 
@@ -23,8 +26,9 @@ log = get_logger()
 class PrometheusMetrics(Metrics):
     """Counts, and serves what it counted."""
 
-    def __init__(self, port: int, address: str = "0.0.0.0") -> None:  # noqa: S104 - Prometheus comes from another pod
-        self._place = (port, address)
+    def __init__(self, port: int, address: str = "") -> None:
+        self._port = port
+        self._addresses = (address,) if address else _EVERYWHERE
         self._served_at: int | None = None
         self._serving = threading.Lock()
         self._registry = registry = CollectorRegistry()
@@ -71,13 +75,22 @@ class PrometheusMetrics(Metrics):
         with self._serving:
             if self._served_at is not None:
                 return ""
-            try:
-                server, _ = start_http_server(*self._place, self._registry)
-            except (OSError, OverflowError, RuntimeError) as error:
-                # The port is taken, is none, or there is no thread left for it.
-                return str(error)
-            self._served_at = int(server.server_port)
-            return ""
+            refusal = ""
+            for address in self._addresses:
+                try:
+                    server, _ = start_http_server(self._port, address, self._registry)
+                except OSError as error:
+                    refusal = str(error)
+                    if error.errno == errno.EADDRINUSE:
+                        # Who has it may hold one family only; the other alone would be half of it.
+                        break
+                    continue
+                except (OverflowError, RuntimeError) as error:
+                    # The port is none, or there is no thread left for it.
+                    return str(error)
+                self._served_at = int(server.server_port)
+                return ""
+            return refusal
 
     def call_done(self, method: str, outcome: str, seconds: float) -> None:
         """Count a call of the host."""
